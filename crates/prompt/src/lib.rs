@@ -1,0 +1,3 @@
+//! What the model is told.
+//!
+//! What is absent: no I/O, no clock; facts come in as values.

@@ -1,0 +1,104 @@
+//! What a store of sessions must do.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use std::sync::Arc;
+use windlass_kernel::{BlobRef, Command, InputId, Record, Seq, SessionId};
+
+/// Many append-only logs, each with one writer at a time.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Makes a session and takes it up under epoch 1.
+    async fn create(&self, session: SessionId) -> Result<Fence, StoreError>;
+    /// Takes a session up: a new epoch, under which no earlier holder can append.
+    /// Refused while the holder's process lives.
+    async fn claim(&self, session: SessionId) -> Result<Fence, StoreError>;
+    /// Gives a session up, so that anybody can claim it.
+    async fn release(&self, fence: &Fence) -> Result<(), StoreError>;
+    /// All of the batch or nothing of it, durable when it returns.
+    async fn append(&self, batch: Batch) -> Result<(), StoreError>;
+    /// Up to `limit` records from `from` on, in order.
+    async fn read(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<Record>, StoreError>;
+    /// Sessions, newest first.
+    async fn sessions(&self, of: SessionFilter) -> Result<Vec<SessionInfo>, StoreError>;
+    /// Leaves an input for a session, whoever holds it. False if that input id is there or in the log already.
+    async fn enqueue(&self, session: SessionId, input: Input) -> Result<bool, StoreError>;
+    /// Inputs left and not yet moved to the log, oldest first.
+    async fn inbox(&self, session: SessionId) -> Result<Vec<Input>, StoreError>;
+    async fn blob(&self, hash: &str) -> Result<Option<Bytes>, StoreError>;
+}
+
+/// The right to append to a session under one epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fence {
+    pub session: SessionId,
+    pub epoch: u64,
+}
+
+/// What becomes durable together.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    pub fence: Fence,
+    /// The log's head before this batch; the first record's `seq` is one more.
+    pub expected: Seq,
+    pub records: Vec<Arc<Record>>,
+    pub blobs: Vec<(BlobRef, Bytes)>,
+    /// Inputs whose events are in `records`: they leave the inbox in the same transaction.
+    pub consumed: Vec<InputId>,
+    /// Survive power loss too, not only the death of the process.
+    pub sync: bool,
+}
+
+/// An input on its way into a log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    pub id: InputId,
+    pub command: Command,
+    /// Milliseconds since the Unix epoch.
+    pub at: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct SessionFilter {
+    pub cwd: Option<String>,
+    pub limit: Option<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct SessionInfo {
+    pub session: SessionId,
+    pub cwd: String,
+    /// The first prompt's first line.
+    pub title: String,
+    /// Milliseconds since the Unix epoch.
+    pub created_at: u64,
+    pub updated_at: u64,
+    /// The log's head.
+    pub events: u64,
+    /// The id of the live process that holds it, if one does.
+    pub held_by: Option<u32>,
+}
+
+/// What went wrong, told by what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("there is no session {0}: `windlass sessions` lists those there are")]
+    NoSuchSession(SessionId),
+    #[error("session {session} is open in process {pid}: close it there, or queue a prompt for it with `windlass send`")]
+    Held { session: SessionId, pid: u32 },
+    /// Another writer took the session: stop, throw the state away.
+    #[error("session {session} was taken over by another process (epoch {epoch} is no longer ours): nothing more was written here")]
+    Fenced { session: SessionId, epoch: u64 },
+    /// Somebody appended under the same epoch: stop, throw the state away.
+    #[error("session {session} has an event {head} that this process did not write: nothing more was written here")]
+    Conflict { session: SessionId, head: Seq },
+    #[error("the disk is full: free some space at {path}, then resume the session; nothing was lost")]
+    Full { path: String },
+    /// `good` records before the damage were read.
+    #[error("session {session} is damaged at event {seq}: {message}; the {good} events before it are whole (`windlass log {session}` shows them)")]
+    Damaged { session: SessionId, seq: Seq, message: String, good: u64 },
+    #[error("the store at {path} was written by a newer windlass (schema {found}, this one knows {known}): use that version")]
+    Newer { path: String, found: u32, known: u32 },
+    #[error("the store at {path} can't be used: {message}")]
+    Unavailable { path: String, message: String },
+}

@@ -1,0 +1,99 @@
+//! What a tool is.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+use windlass_kernel::{BlobRef, CallId, CallPlan, ContentBlock, FileSeen, Process, QuestionKind, SessionId};
+
+/// Something a model can have done. Failure is data: `call` never panics on purpose and never returns an error.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    fn name(&self) -> &str;
+    fn description(&self) -> &str;
+    /// JSON Schema of the arguments.
+    fn schema(&self) -> Value;
+    /// What this input would touch; asked before every call. Must not change anything.
+    fn plan(&self, input: &Value, workspace: &Workspace) -> CallPlan;
+    /// A tool that is not enabled is not offered.
+    fn enabled(&self) -> bool {
+        true
+    }
+    /// What to put before a person if the call must be confirmed: the tool's own words.
+    fn confirmation(&self, _input: &Value, _workspace: &Workspace) -> Option<Confirmation> {
+        None
+    }
+    /// Milliseconds a call may take where the configuration says nothing.
+    fn timeout_ms(&self) -> u64 {
+        30_000
+    }
+    /// Does it. Cancelled through `run.cancel`; must then stop everything it started and return soon.
+    async fn call(&self, input: Value, run: &ToolRun) -> ToolOutput;
+}
+
+/// Where a session works.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    pub session: SessionId,
+    /// The folder the session was opened in: relative paths start here, and it is the workspace's root.
+    pub cwd: PathBuf,
+    /// Where outputs too long for the model are written, one file a call.
+    pub scratch: PathBuf,
+    /// The environment of child processes.
+    pub env: Arc<BTreeMap<String, String>>,
+}
+
+/// One call of a tool, while it runs.
+pub struct ToolRun {
+    pub workspace: Arc<Workspace>,
+    pub call: CallId,
+    /// The same for every attempt to make this one effect.
+    pub idempotency_key: String,
+    pub cancel: CancellationToken,
+    /// Content hashes of the files this session has read or written, by absolute path.
+    pub seen: Arc<BTreeMap<String, String>>,
+    pub reports: Reports,
+}
+
+/// The way back from a running tool; never blocks, and drops progress nobody has time for.
+#[derive(Clone)]
+pub struct Reports(pub Arc<dyn Fn(ToolReport) + Send + Sync>);
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToolReport {
+    /// A child process runs; told at once, so that it can be found after a crash.
+    Spawned(Process),
+    /// Something to show meanwhile.
+    Progress(String),
+}
+
+/// What a person is asked, and what is at stake.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Confirmation {
+    pub kind: QuestionKind,
+    /// What would happen: the command, the diff, the question.
+    pub preview: String,
+    pub impact: String,
+    /// Answers to choose from, for a question of words.
+    pub options: Vec<String>,
+    /// Must be asked even where a rule or the mode would allow the call.
+    pub always: bool,
+}
+
+/// What a call gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolOutput {
+    pub is_error: bool,
+    /// What the model sees.
+    pub blocks: Vec<ContentBlock>,
+    /// The same for programs.
+    pub value: Option<Value>,
+    /// The whole output, where `blocks` hold only a part.
+    pub output: Option<BlobRef>,
+    /// Bytes that `blocks` and `output` refer to.
+    pub blobs: Vec<(BlobRef, Bytes)>,
+    pub files: Vec<FileSeen>,
+}
