@@ -7,16 +7,27 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Command {
     Prompt(Box<Prompted>),
-    Note { input: InputId, text: String, wakes: bool },
-    Clear { input: InputId },
+    Note {
+        input: InputId,
+        text: String,
+        wakes: bool,
+    },
+    Clear {
+        input: InputId,
+    },
     Compact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instructions: Option<String>,
     },
-    Interrupt { by: String },
+    Interrupt {
+        by: String,
+    },
     Answer(Box<Answered>),
     Configure(Box<Configured>),
-    ChangeTools { change: ToolsChange, tools: Vec<String> },
+    ChangeTools {
+        change: ToolsChange,
+        tools: Vec<String>,
+    },
 }
 
 /// Why a command was not accepted: what was wrong, and the way out.

@@ -43,26 +43,41 @@ pub enum Event {
         profile: Box<Profile>,
     },
     /// A process took the session up (again): whatever was in flight under an earlier one is not any more.
-    Reopened { worker: String },
+    Reopened {
+        worker: String,
+    },
     Configured(Box<Configured>),
-    ToolsChanged { change: ToolsChange, tools: Vec<String> },
+    ToolsChanged {
+        change: ToolsChange,
+        tools: Vec<String>,
+    },
 
     // What came from outside.
     Prompted(Box<Prompted>),
     /// News for the model that no person typed. With `wakes` it opens a turn of its own.
-    Noted { input: InputId, text: String, wakes: bool },
+    Noted {
+        input: InputId,
+        text: String,
+        wakes: bool,
+    },
     /// The model is to forget what was said so far.
-    Cleared { input: InputId },
+    Cleared {
+        input: InputId,
+    },
     CompactionAsked {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instructions: Option<String>,
     },
-    Interrupted { by: String },
+    Interrupted {
+        by: String,
+    },
     /// A timer of the turn ran out.
     DeadlinePassed,
 
     /// A step was decided; its `seq` is the work that every report of it names.
-    Began { step: Step },
+    Began {
+        step: Step,
+    },
 
     // The model.
     ModelCalled(Box<ModelCalled>),
@@ -98,7 +113,10 @@ pub enum Event {
 
     // A tool call's life.
     Judged(Box<Judged>),
-    Asked { call: CallId, question: Box<Question> },
+    Asked {
+        call: CallId,
+        question: Box<Question>,
+    },
     Answered(Box<Answered>),
     ToolStarted(Box<ToolStarted>),
     ToolFinished(Box<ToolFinished>),
@@ -112,10 +130,19 @@ pub enum Event {
         #[serde(flatten)]
         spent: Spent,
     },
-    CompactionFailed { work: Seq, message: String },
+    CompactionFailed {
+        work: Seq,
+        message: String,
+    },
     /// A stop check sent the model back to work.
-    StopBlocked { work: Seq, text: String },
-    TurnFinished { work: Seq, end: End },
+    StopBlocked {
+        work: Seq,
+        text: String,
+    },
+    TurnFinished {
+        work: Seq,
+        end: End,
+    },
 }
 
 /// The session and call that opened this one as a sub-agent.
@@ -406,7 +433,9 @@ pub enum Decision {
         note: String,
     },
     /// The answer to a question of words.
-    Words { text: String },
+    Words {
+        text: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -42,20 +42,32 @@ pub enum CloseReason {
 pub enum End {
     /// The model had nothing more to do.
     Done,
-    MaxTurns { turns: u32 },
+    MaxTurns {
+        turns: u32,
+    },
     Interrupted,
     /// The turn's time was over.
     Deadline,
     /// The model refused to answer.
     Refused,
     /// The model could not be reached or understood; `message` is the first true cause.
-    ModelError { message: String },
+    ModelError {
+        message: String,
+    },
     /// Too many rounds in a row in which every call failed.
-    ToolErrors { rounds: u32 },
+    ToolErrors {
+        rounds: u32,
+    },
     /// Too many calls denied in a row: nothing the model tries is permitted.
-    PermissionBlocked { denials: u32 },
+    PermissionBlocked {
+        denials: u32,
+    },
     /// The session's token budget is spent.
-    TokenLimit { used: u64 },
+    TokenLimit {
+        used: u64,
+    },
     /// The process died again and again on this turn without getting anywhere.
-    CrashLoop { reopened: u32 },
+    CrashLoop {
+        reopened: u32,
+    },
 }

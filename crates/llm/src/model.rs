@@ -53,12 +53,28 @@ pub struct ToolSpec {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelEvent {
-    Started { id: String, model: String },
-    BlockStarted { index: u32, kind: BlockKind },
+    Started {
+        id: String,
+        model: String,
+    },
+    BlockStarted {
+        index: u32,
+        kind: BlockKind,
+    },
     /// At most one per block and network read.
-    Delta { index: u32, delta: Delta },
-    BlockFinished { index: u32, block: ContentBlock },
-    Finished { stop: StopReason, raw_stop: Option<String>, usage: Usage },
+    Delta {
+        index: u32,
+        delta: Delta,
+    },
+    BlockFinished {
+        index: u32,
+        block: ContentBlock,
+    },
+    Finished {
+        stop: StopReason,
+        raw_stop: Option<String>,
+        usage: Usage,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -84,10 +84,14 @@ pub struct SessionInfo {
 pub enum StoreError {
     #[error("there is no session {0}: `windlass sessions` lists those there are")]
     NoSuchSession(SessionId),
-    #[error("session {session} is open in process {pid}: close it there, or queue a prompt for it with `windlass send`")]
+    #[error(
+        "session {session} is open in process {pid}: close it there, or queue a prompt for it with `windlass send`"
+    )]
     Held { session: SessionId, pid: u32 },
     /// Another writer took the session: stop, throw the state away.
-    #[error("session {session} was taken over by another process (epoch {epoch} is no longer ours): nothing more was written here")]
+    #[error(
+        "session {session} was taken over by another process (epoch {epoch} is no longer ours): nothing more was written here"
+    )]
     Fenced { session: SessionId, epoch: u64 },
     /// Somebody appended under the same epoch: stop, throw the state away.
     #[error("session {session} has an event {head} that this process did not write: nothing more was written here")]
@@ -95,9 +99,13 @@ pub enum StoreError {
     #[error("the disk is full: free some space at {path}, then resume the session; nothing was lost")]
     Full { path: String },
     /// `good` records before the damage were read.
-    #[error("session {session} is damaged at event {seq}: {message}; the {good} events before it are whole (`windlass log {session}` shows them)")]
+    #[error(
+        "session {session} is damaged at event {seq}: {message}; the {good} events before it are whole (`windlass log {session}` shows them)"
+    )]
     Damaged { session: SessionId, seq: Seq, message: String, good: u64 },
-    #[error("the store at {path} was written by a newer windlass (schema {found}, this one knows {known}): use that version")]
+    #[error(
+        "the store at {path} was written by a newer windlass (schema {found}, this one knows {known}): use that version"
+    )]
     Newer { path: String, found: u32, known: u32 },
     #[error("the store at {path} can't be used: {message}")]
     Unavailable { path: String, message: String },
