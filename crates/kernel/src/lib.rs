@@ -2,19 +2,36 @@
 //!
 //! A session is an append-only log of [`Event`]s. [`State::apply`] folds an event into [`State`];
 //! [`State::next_step`] reads the state and names the next [`Step`]; [`State::accept`] turns a [`Command`]
-//! into an event or says why not. Nothing here does I/O, reads a clock or makes an id: those arrive inside
-//! events. So resume, replay, fork and failover are one thing: fold the log, ask `next_step` again.
+//! into an event or says why not. Resume, replay, fork and failover are one thing: fold the log, ask again.
+//!
+//! What is absent: no I/O, no clock, no random, no async. Times and ids arrive inside events. No hook, skill,
+//! provider or sub-agent is named here.
 
+mod accept;
+mod apply;
 mod command;
+mod compaction;
 mod event;
 mod id;
+mod invariant;
+mod limits;
 mod message;
+mod next;
 mod profile;
+mod schedule;
+mod state;
 mod step;
+mod tally;
+mod transcript;
+mod view;
 
 pub use command::*;
 pub use event::*;
 pub use id::*;
+pub use invariant::check_pairs;
 pub use message::*;
 pub use profile::*;
+pub use state::*;
 pub use step::*;
+pub use tally::Tally;
+pub use view::*;

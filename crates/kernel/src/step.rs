@@ -54,6 +54,10 @@ pub enum End {
     ModelError {
         message: String,
     },
+    /// The reply hit its output limit again and again.
+    OutputLimit {
+        continuations: u32,
+    },
     /// Too many rounds in a row in which every call failed.
     ToolErrors {
         rounds: u32,

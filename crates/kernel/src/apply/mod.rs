@@ -1,0 +1,176 @@
+//! Event → state: the only mutation there is. Total (any event in any state folds to something), and without a
+//! decision of its own: a rule hidden here would fold old logs differently once it changed.
+
+mod calls;
+mod model;
+mod turn;
+
+use crate::*;
+use std::sync::Arc;
+
+impl State {
+    pub fn apply(&mut self, record: &Record) {
+        self.head = record.seq;
+        self.epoch = record.epoch;
+        match &record.event {
+            Event::Opened { parent, forked_from, cwd, agent, model, mode, profile } => {
+                self.parent = parent.clone();
+                self.forked_from = forked_from.clone();
+                self.cwd = cwd.clone();
+                self.agent = agent.clone();
+                self.model = model.clone();
+                self.mode = *mode;
+                self.profile = (**profile).clone();
+            }
+            Event::Reopened { .. } => self.reopened(),
+            Event::Configured(change) => self.configured(change),
+            Event::ToolsChanged { change, tools } => self.tools_changed(*change, tools),
+
+            Event::Prompted(prompt) => self.prompted(record, prompt),
+            Event::Noted { input, text, wakes } => self.noted(record, *input, text, *wakes),
+            Event::Cleared { input } => self.cleared(*input),
+            Event::CompactionAsked { instructions } => {
+                self.compaction_asked = Some(CompactionWish { instructions: instructions.clone() });
+            }
+            Event::Interrupted { .. } => self.interrupted(),
+            Event::DeadlinePassed => self.halt_turn(End::Deadline),
+
+            Event::Began { step } => self.began(record, step),
+
+            Event::ModelCalled(_) => {}
+            Event::BlockFinished { work, block, partial, .. } => self.block_finished(*work, block, *partial),
+            Event::ModelFinished { work, stop, spent, .. } => self.model_finished(*work, *stop, spent),
+            Event::ModelFailed { work, error, spent } => self.model_failed(*work, error, spent),
+            Event::ModelCancelled { work, spent } => self.model_cancelled(*work, spent),
+
+            Event::Judged(judged) => self.judged(judged),
+            Event::Asked { call, question } => self.asked(call, question),
+            Event::Answered(answer) => self.answered(answer),
+            Event::ToolStarted(started) => self.tool_started(started),
+            Event::ToolFinished(finished) => self.tool_finished(finished),
+
+            Event::Compacted { work, upto, summary, spent } => self.compacted(*work, *upto, summary, spent),
+            Event::CompactionFailed { work, .. } => self.compaction_ended(*work),
+            Event::StopBlocked { work, text } => self.stop_blocked(*work, text),
+            Event::TurnFinished { work, end } => self.turn_finished(record, *work, end),
+        }
+    }
+
+    fn configured(&mut self, change: &Configured) {
+        if let Some(model) = &change.model {
+            self.model = model.clone();
+        }
+        if let Some(mode) = change.mode {
+            self.mode = mode;
+        }
+        if let Some(profile) = &change.profile {
+            self.profile = (**profile).clone();
+        }
+    }
+
+    fn tools_changed(&mut self, change: ToolsChange, tools: &[String]) {
+        for tool in tools {
+            match change {
+                ToolsChange::Enabled | ToolsChange::Registered => self.disabled_tools.remove(tool),
+                ToolsChange::Disabled | ToolsChange::Unregistered => self.disabled_tools.insert(tool.clone()),
+            };
+        }
+    }
+
+    fn prompted(&mut self, record: &Record, prompt: &Prompted) {
+        self.inputs.insert(prompt.input);
+        self.totals.user_turns += 1;
+        let context = prompt.context.iter().map(ContentBlock::text);
+        let message = Message::user(context.chain(prompt.blocks.iter().cloned()).collect());
+        self.pend(record, Pending { message: Arc::new(message), wakes: true, by_person: true });
+    }
+
+    fn noted(&mut self, record: &Record, input: InputId, text: &str, wakes: bool) {
+        self.inputs.insert(input);
+        let message = Arc::new(Message::user(vec![ContentBlock::text(text)]));
+        self.pend(record, Pending { message, wakes, by_person: false });
+    }
+
+    /// Every input waits in `pending`, and is shown to the model when it next speaks: one rule for all.
+    fn pend(&mut self, record: &Record, input: Pending) {
+        let wakes = input.wakes;
+        self.pending.push(input);
+        if wakes && self.turn.is_none() {
+            self.open_turn(record);
+        }
+    }
+
+    fn cleared(&mut self, input: InputId) {
+        self.inputs.insert(input);
+        self.boundary = self.messages.len();
+        self.summary = None;
+        self.context_tokens = 0;
+        // What the model has forgotten it must read again before it may edit.
+        self.files = Arc::default();
+    }
+
+    fn began(&mut self, record: &Record, step: &Step) {
+        match step {
+            Step::CallModel => self.round_began(record.seq),
+            Step::Judge { call } => self.set_phase(call, Phase::Judging { work: record.seq }),
+            Step::RunTool { call } => {
+                self.totals.tool_runs += 1;
+                let phase = Phase::Running { work: record.seq, cancelling: false, process: None };
+                self.set_phase(call, phase);
+            }
+            Step::Close { calls, why } => self.closed(calls, *why),
+            Step::Cancel { work } => self.cancelling(*work),
+            Step::Compact => {
+                self.compacting = Some(Task { work: record.seq, cancelling: false, halted: false });
+            }
+            Step::Finish { end, checks } => {
+                if let Some(turn) = &mut self.turn {
+                    let (end, checks) = (end.clone(), *checks);
+                    turn.finishing = Some(Finishing { work: record.seq, end, checks, cancelling: false });
+                }
+            }
+        }
+    }
+
+    fn cancelling(&mut self, work: Seq) {
+        if let Some(task) = self.compacting.as_mut().filter(|task| task.work == work) {
+            task.cancelling = true;
+        }
+        let Some(turn) = &mut self.turn else { return };
+        if let Some(finishing) = turn.finishing.as_mut().filter(|finishing| finishing.work == work) {
+            finishing.cancelling = true;
+        }
+        let Some(round) = &mut turn.round else { return };
+        if round.work == work {
+            round.cancelling = true;
+        }
+        for call in &mut round.calls {
+            if let Phase::Running { work: running, cancelling, .. } = &mut call.phase
+                && *running == work
+            {
+                *cancelling = true;
+            }
+        }
+    }
+
+    fn compacted(&mut self, work: Seq, upto: usize, summary: &str, spent: &Spent) {
+        if self.compacting.is_none_or(|task| task.work != work) {
+            return;
+        }
+        self.totals.usage.add(&spent.usage);
+        if upto > self.boundary && self.is_safe_split(upto) {
+            self.boundary = upto;
+            self.summary = Some(Arc::new(Message::user(vec![ContentBlock::text(summary)])));
+            self.context_tokens = 0;
+        }
+        self.compaction_ended(work);
+    }
+
+    /// The wish is cleared only here, not when the work began: a crash in between must not lose it.
+    fn compaction_ended(&mut self, work: Seq) {
+        if self.compacting.is_some_and(|task| task.work == work) {
+            self.compacting = None;
+            self.compaction_asked = None;
+        }
+    }
+}

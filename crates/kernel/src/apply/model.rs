@@ -1,0 +1,103 @@
+//! What the model's reports come to. Each names its work; a report of any other work is of a round gone by.
+
+use crate::*;
+use std::sync::Arc;
+
+/// Added after a reply that hit its output limit.
+pub const CONTINUE_TEXT: &str = "Output token limit hit. Resume directly — no apology, no recap of what you were doing. \
+     Pick up mid-thought if that is where the cut happened. Break remaining work into smaller pieces.";
+
+impl State {
+    /// Shows the model what came in since it last spoke, and opens the round.
+    pub(super) fn round_began(&mut self, work: Seq) {
+        let Some(turn) = &mut self.turn else { return };
+        let broke_off = turn.last == Last::Said(StopReason::MaxTokens);
+        // An input takes the place of the request to go on: two would contradict each other.
+        if broke_off && self.pending.is_empty() {
+            turn.continuations += 1;
+            self.messages.push(Arc::new(Message::user(vec![ContentBlock::text(CONTINUE_TEXT)])));
+        }
+        self.messages.extend(self.pending.drain(..).map(|input| input.message));
+        turn.round =
+            Some(Round { work, blocks: vec![], ended: None, cancelling: false, calls: vec![], aborted: false });
+    }
+
+    fn open_round(&mut self, work: Seq) -> Option<&mut Round> {
+        let round = self.turn.as_mut()?.round.as_mut()?;
+        (round.work == work && round.ended.is_none()).then_some(round)
+    }
+
+    pub(super) fn block_finished(&mut self, work: Seq, block: &ContentBlock, partial: bool) {
+        let known = matches!(block, ContentBlock::ToolUse(tool_use) if self.call_ids.contains(&tool_use.id));
+        let Some(round) = self.open_round(work) else { return };
+        if let ContentBlock::ToolUse(tool_use) = block {
+            // Two uses under one id could not both have a result.
+            if partial || known || round.calls.iter().any(|call| call.id == tool_use.id) {
+                return;
+            }
+            round.calls.push(Call {
+                id: tool_use.id.clone(),
+                name: tool_use.name.clone(),
+                input: tool_use.input.clone(),
+                plan: None,
+                phase: Phase::New,
+            });
+        }
+        round.blocks.push(Block { block: block.clone(), partial });
+        self.reopens = 0;
+    }
+
+    pub(super) fn model_finished(&mut self, work: Seq, stop: StopReason, spent: &Spent) {
+        let Some(round) = self.open_round(work) else { return };
+        round.ended = Some(Ended::Whole(stop));
+        self.spend(spent);
+        self.totals.model_calls += 1;
+        self.context_tokens = spent.usage.context();
+        self.reopens = 0;
+        if let Some(turn) = &mut self.turn {
+            turn.model_calls += 1;
+            turn.model_errors = 0;
+            turn.failure = None;
+            turn.retry_after_ms = None;
+        }
+        self.close_round();
+    }
+
+    pub(super) fn model_failed(&mut self, work: Seq, error: &ModelFailure, spent: &Spent) {
+        if self.open_round(work).is_none() {
+            return;
+        }
+        self.spend(spent);
+        if let Some(turn) = &mut self.turn {
+            turn.model_errors += 1;
+            turn.retry_after_ms = error.retry_after_ms;
+            turn.failure.get_or_insert_with(|| error.clone());
+        }
+        self.broke_off();
+        self.close_round();
+    }
+
+    pub(super) fn model_cancelled(&mut self, work: Seq, spent: &Spent) {
+        let Some(round) = self.open_round(work) else { return };
+        round.ended = Some(Ended::Cancelled);
+        self.spend(spent);
+        self.close_round();
+    }
+
+    /// The stream ended before the message was whole. If a call was made the message stands, cut there, for the
+    /// call may have run; if not, the attempt never was.
+    pub(super) fn broke_off(&mut self) {
+        let Some(turn) = &mut self.turn else { return };
+        match &mut turn.round {
+            Some(round) if !round.calls.is_empty() => round.ended = Some(Ended::Cut),
+            _ => {
+                turn.round = None;
+                turn.last = Last::Retry;
+            }
+        }
+    }
+
+    fn spend(&mut self, spent: &Spent) {
+        self.totals.usage.add(&spent.usage);
+    }
+}
