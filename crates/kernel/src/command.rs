@@ -59,4 +59,6 @@ pub enum Rejected {
     NothingToCompact,
     #[error("nothing would change")]
     NoChange,
+    #[error("there is no command /{name}: {hint}")]
+    UnknownCommand { name: String, hint: String },
 }

@@ -333,6 +333,8 @@ pub enum Verdict {
     Allow,
     Ask,
     Deny,
+    /// It cannot run as it was made: no such tool, or wrong arguments. A failure, not a refusal.
+    Invalid,
 }
 
 /// What a call would touch, asked of its tool per input.
@@ -455,6 +457,7 @@ pub struct ToolStarted {
     pub plan: CallPlan,
     /// `session:work`: the same for every attempt to make this one effect.
     pub idempotency_key: String,
+    /// Told in a second event, as soon as there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
 }

@@ -1,5 +1,6 @@
 //! The one way a model is spoken to.
 
+use crate::Memo;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use serde_json::Value;
@@ -92,7 +93,3 @@ pub enum Delta {
     /// A fragment of a call's arguments, as JSON text.
     Input(String),
 }
-
-/// Encoded messages of one session, kept so that the history is serialised once.
-#[derive(Clone, Default)]
-pub struct Memo(#[allow(dead_code)] Arc<std::sync::Mutex<Vec<(Arc<Message>, Bytes)>>>);

@@ -1,1 +1,22 @@
+//! The session loop and the rooms that do its steps.
+//!
+//! One [`Session`] folds one log, asks the kernel for the next step, and lets a room do it. Front ends hold a
+//! [`Handle`]: they send commands and follow frames. What is absent: no environment, no home, no clock of its own,
+//! no free task; everything comes in through [`Setup`].
 
+mod briefing;
+mod draft;
+mod feed;
+mod frame;
+mod handle;
+mod hands;
+mod inbox;
+mod report;
+mod rooms;
+mod session;
+mod setup;
+
+pub use frame::*;
+pub use handle::*;
+pub use session::*;
+pub use setup::*;

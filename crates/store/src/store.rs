@@ -8,18 +8,35 @@ use windlass_kernel::{BlobRef, Command, InputId, Record, Seq, SessionId};
 /// Many append-only logs, each with one writer at a time.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Makes a session and takes it up under epoch 1.
+    /// Makes a session and takes it up under epoch 1. One that is there and still empty is claimed instead;
+    /// one with events is a `Conflict`.
     async fn create(&self, session: SessionId) -> Result<Fence, StoreError>;
     /// Takes a session up: a new epoch, under which no earlier holder can append.
-    /// Refused while the holder's process lives.
+    /// Refused while the holder's process lives, unless that is this very process.
     async fn claim(&self, session: SessionId) -> Result<Fence, StoreError>;
     /// Gives a session up, so that anybody can claim it.
     async fn release(&self, fence: &Fence) -> Result<(), StoreError>;
-    /// All of the batch or nothing of it, durable when it returns.
+    /// All of the batch or nothing of it, durable when it returns. A batch that is in the log already is well:
+    /// so one whose answer was lost can be sent again.
     async fn append(&self, batch: Batch) -> Result<(), StoreError>;
     /// Up to `limit` records from `from` on, in order.
     async fn read(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<Record>, StoreError>;
-    /// Sessions, newest first.
+    /// The whole log; where it is damaged, what stands before the damage, and the damage.
+    async fn salvage(&self, session: SessionId) -> (Vec<Record>, Option<StoreError>) {
+        let mut saved = Vec::new();
+        let mut page = SALVAGE_PAGE;
+        loop {
+            let from = Seq(saved.len() as u64 + 1);
+            match self.read(session, from, page).await {
+                Ok(records) if records.is_empty() => return (saved, None),
+                Ok(records) => saved.extend(records),
+                // The damage lies somewhere in this page: go up to it record by record.
+                Err(_) if page > 1 => page = 1,
+                Err(error) => return (saved, Some(error)),
+            }
+        }
+    }
+    /// Sessions that have an event and are no sub-agent's, the one with the newest event first.
     async fn sessions(&self, of: SessionFilter) -> Result<Vec<SessionInfo>, StoreError>;
     /// Leaves an input for a session, whoever holds it. False if that input id is there or in the log already.
     async fn enqueue(&self, session: SessionId, input: Input) -> Result<bool, StoreError>;
@@ -27,6 +44,9 @@ pub trait Store: Send + Sync {
     async fn inbox(&self, session: SessionId) -> Result<Vec<Input>, StoreError>;
     async fn blob(&self, hash: &str) -> Result<Option<Bytes>, StoreError>;
 }
+
+/// Records that `salvage` reads at a time.
+const SALVAGE_PAGE: usize = 1000;
 
 /// The right to append to a session under one epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +100,7 @@ pub struct SessionInfo {
 }
 
 /// What went wrong, told by what to do about it.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("there is no session {0}: `windlass sessions` lists those there are")]
     NoSuchSession(SessionId),
@@ -98,7 +118,7 @@ pub enum StoreError {
     Conflict { session: SessionId, head: Seq },
     #[error("the disk is full: free some space at {path}, then resume the session; nothing was lost")]
     Full { path: String },
-    /// `good` records before the damage were read.
+    /// The `good` events before the damage can be read: [`Store::salvage`] gives them.
     #[error(
         "session {session} is damaged at event {seq}: {message}; the {good} events before it are whole (`windlass log {session}` shows them)"
     )]

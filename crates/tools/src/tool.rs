@@ -22,6 +22,10 @@ pub trait Tool: Send + Sync {
     fn enabled(&self) -> bool {
         true
     }
+    /// Puts arguments into the form the schema states, before they are checked: other names for a field, say.
+    fn normalise(&self, input: Value) -> Value {
+        input
+    }
     /// What to put before a person if the call must be confirmed: the tool's own words.
     fn confirmation(&self, _input: &Value, _workspace: &Workspace) -> Option<Confirmation> {
         None
@@ -29,6 +33,14 @@ pub trait Tool: Send + Sync {
     /// Milliseconds a call may take where the configuration says nothing.
     fn timeout_ms(&self) -> u64 {
         30_000
+    }
+    /// Milliseconds this call may take; `configured` is what the configuration says for the tool.
+    fn limit_ms(&self, _input: &Value, configured: Option<u64>) -> u64 {
+        configured.unwrap_or_else(|| self.timeout_ms())
+    }
+    /// Bytes of text a call may give the model; what is longer is cut in the middle.
+    fn output_limit_bytes(&self) -> usize {
+        crate::OUTPUT_LIMIT_BYTES
     }
     /// Does it. Cancelled through `run.cancel`; must then stop everything it started and return soon.
     async fn call(&self, input: Value, run: &ToolRun) -> ToolOutput;
@@ -96,4 +108,31 @@ pub struct ToolOutput {
     /// Bytes that `blocks` and `output` refer to.
     pub blobs: Vec<(BlobRef, Bytes)>,
     pub files: Vec<FileSeen>,
+}
+
+impl ToolOutput {
+    /// What went well, in words.
+    pub fn text(text: impl Into<String>) -> ToolOutput {
+        ToolOutput { blocks: vec![ContentBlock::text(text)], ..ToolOutput::default() }
+    }
+
+    /// What went wrong, in words that say the way out.
+    pub fn error(text: impl Into<String>) -> ToolOutput {
+        ToolOutput { is_error: true, ..ToolOutput::text(text) }
+    }
+}
+
+impl Reports {
+    /// Nobody listens.
+    pub fn none() -> Reports {
+        Reports(Arc::new(|_| {}))
+    }
+
+    pub fn spawned(&self, process: Process) {
+        (self.0)(ToolReport::Spawned(process));
+    }
+
+    pub fn progress(&self, text: String) {
+        (self.0)(ToolReport::Progress(text));
+    }
 }

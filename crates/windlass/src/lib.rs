@@ -1,1 +1,36 @@
+//! Windlass as a library: build an agent, submit a prompt, follow its events.
+//!
+//! ```no_run
+//! let agent = windlass::Agent::builder().model("ollama/qwen3").build()?;
+//! let answer = agent.run("What is in this folder?")?;
+//! println!("{}", answer.text);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A session is an append-only log of events: whatever a program shows, counts or stores can be had from the frames
+//! of [`Session::submit`]. What is absent: no environment, home or configuration file is read here; keys, addresses
+//! and folders are given to the [`AgentBuilder`].
 
+mod agent;
+mod answer;
+mod builder;
+mod prompt;
+mod providers;
+mod session;
+mod world;
+
+pub use agent::Agent;
+pub use answer::{Answer, RunError};
+pub use builder::{AgentBuilder, BuildError};
+pub use prompt::Prompt;
+pub use providers::{Protocol, Provider, Providers};
+pub use session::{Session, Turn};
+
+pub use async_trait::async_trait;
+pub use windlass_kernel as kernel;
+pub use windlass_llm as llm;
+pub use windlass_policy as policy;
+pub use windlass_prompt as prompts;
+pub use windlass_runtime as runtime;
+pub use windlass_store as store;
+pub use windlass_tools as tools;

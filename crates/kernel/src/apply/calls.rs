@@ -27,6 +27,11 @@ impl State {
             Verdict::Allow => call.phase = Phase::Allowed,
             Verdict::Ask => call.phase = Phase::Asking { question: None },
             Verdict::Deny => self.denied(&judged.call, &judged.reason),
+            Verdict::Invalid => {
+                let blocks = vec![ContentBlock::text(&judged.reason)];
+                call.phase = Phase::Done { outcome: Outcome::Error, blocks };
+                self.close_round();
+            }
         }
     }
 

@@ -1,0 +1,276 @@
+//! Requests as the Messages API wants them.
+
+use crate::body::{Segments, write_items, write_json};
+use crate::endpoint::Target;
+use crate::memo::{Encode, Parts};
+use crate::{Request, SystemSection, ToolSpec};
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use windlass_kernel::{BlobRef, ContentBlock, Message, Parameters, Role, ToolResult};
+
+/// What stands in the last block up to which the provider is to keep its work.
+const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
+
+/// A block as the API writes it; borrowed, so that it is written once and never built.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text {
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+    Image {
+        source: Source<'a>,
+    },
+    Document {
+        source: Source<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str>,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: Input<'a>,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        content: Vec<Entry<'a>>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+    },
+}
+
+/// A block of ours, one that goes back as it came, or a note in the place of what cannot be sent.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Entry<'a> {
+    Block(Block<'a>),
+    Native(&'a Value),
+    Note {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        text: String,
+    },
+}
+
+#[derive(Clone, Copy, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum CacheControl {
+    Ephemeral,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Source<'a> {
+    Base64 { media_type: &'a str, data: Base64<'a> },
+}
+
+struct Base64<'a>(&'a Bytes);
+
+impl Serialize for Base64<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Base64Display::new(self.0, &STANDARD))
+    }
+}
+
+/// Arguments. The API takes objects only, so text that was none goes back inside of one.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Input<'a> {
+    Object(&'a Value),
+    Unparsed { unparsed: &'a Value },
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+}
+
+pub(super) fn encode(target: &Target, request: &Request) -> Segments {
+    let encoded = request.memo.encode(&Wire { provider: &target.endpoint.provider }, request);
+    let mut segments = Segments::default();
+    segments.push(&opening(&target.model, &request.parameters));
+    segments.share(&encoded.head);
+    let messages: Vec<&Parts> = encoded.messages.iter().filter(|parts| !parts.is_empty()).collect();
+    for (place, say) in messages.chunk_by(|a, b| a.role == b.role).enumerate() {
+        segments.push(if place == 0 { b"" } else { b"," });
+        write_say(&mut segments, say, messages.last().is_some_and(|last| std::ptr::eq(*last, say[say.len() - 1])));
+    }
+    segments.push(b"]}");
+    segments
+}
+
+/// What differs from call to call; it stands first so that all behind it can be kept.
+fn opening(model: &str, parameters: &Parameters) -> Vec<u8> {
+    let mut body = json!({ "model": model, "stream": true, "max_tokens": parameters.max_tokens });
+    match parameters.thinking_tokens {
+        Some(budget) => {
+            // The budget is part of `max_tokens`; where that leaves no room, it is the answer's part alone.
+            if parameters.max_tokens <= budget {
+                body["max_tokens"] = parameters.max_tokens.saturating_add(budget).into();
+            }
+            body["thinking"] = json!({ "type": "enabled", "budget_tokens": budget });
+        }
+        None => {
+            if let Some(temperature) = parameters.temperature {
+                body["temperature"] = temperature.into();
+            }
+        }
+    }
+    let mut out = Vec::new();
+    write_json(&mut out, &body);
+    out.pop(); // the closing brace: more follows
+    out.push(b',');
+    out
+}
+
+/// One side's say, which may be several messages of ours; results of calls stand first, as the API demands.
+fn write_say(segments: &mut Segments, say: &[&Parts], is_newest: bool) {
+    segments.push(match say[0].role {
+        Role::User => br#"{"role":"user","content":["#,
+        Role::Assistant => br#"{"role":"assistant","content":["#,
+    });
+    let pieces: Vec<(&Bytes, bool)> = (say.iter().map(|parts| (&parts.results, true)))
+        .chain(say.iter().map(|parts| (&parts.others, parts.markable)))
+        .filter(|(piece, _)| !piece.is_empty())
+        .collect();
+    for (place, (piece, markable)) in pieces.iter().enumerate() {
+        segments.push(if place == 0 { b"" } else { b"," });
+        if is_newest && *markable && place + 1 == pieces.len() {
+            // The mark is spliced in before the last brace, so what is kept stays without it.
+            segments.share(&piece.slice(..piece.len() - 1));
+            segments.push(MARK);
+        } else {
+            segments.share(piece);
+        }
+    }
+    segments.push(b"]}");
+}
+
+struct Wire<'a> {
+    provider: &'a str,
+}
+
+impl Encode for Wire<'_> {
+    const PROTOCOL: &'static str = "messages";
+
+    fn provider(&self) -> &str {
+        self.provider
+    }
+
+    fn head(&self, system: &[SystemSection], tools: &[ToolSpec]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let sections: Vec<&SystemSection> = system.iter().filter(|section| is_said(&section.text)).collect();
+        let last_fixed = sections.iter().rposition(|section| section.fixed);
+        if !sections.is_empty() {
+            out.extend_from_slice(br#""system":["#);
+            let blocks = sections.iter().enumerate().map(|(place, section)| Block::Text {
+                text: &section.text,
+                cache_control: (Some(place) == last_fixed).then_some(CacheControl::Ephemeral),
+            });
+            write_items(&mut out, blocks);
+            out.extend_from_slice(b"],");
+        }
+        if !tools.is_empty() {
+            out.extend_from_slice(br#""tools":["#);
+            let tools = tools.iter().map(|tool| Tool {
+                name: &tool.name,
+                description: &tool.description,
+                input_schema: &tool.schema,
+            });
+            write_items(&mut out, tools);
+            out.extend_from_slice(b"],");
+        }
+        out.extend_from_slice(br#""messages":["#);
+        out
+    }
+
+    fn message(&self, message: &Message, blobs: &HashMap<String, Bytes>) -> Parts {
+        let (mut results, mut others, mut markable) = (Vec::new(), Vec::new(), false);
+        for block in &message.content {
+            if let ContentBlock::ToolResult(result) = block {
+                write_items(&mut results, [tool_result(result, blobs)]);
+            } else if let Some(entry) = self.entry(block, blobs) {
+                write_items(&mut others, [entry]);
+                markable = !block.is_thinking() && !matches!(block, ContentBlock::Native { .. });
+            }
+        }
+        Parts { role: message.role, results: results.into(), others: others.into(), markable }
+    }
+}
+
+impl Wire<'_> {
+    /// A block as it is sent; none if it is not: empty text, thinking nobody signed, what only another provider knows.
+    fn entry<'b>(&self, block: &'b ContentBlock, blobs: &'b HashMap<String, Bytes>) -> Option<Entry<'b>> {
+        Some(Entry::Block(match block {
+            ContentBlock::Thinking { thinking, signature } => {
+                Block::Thinking { thinking, signature: signature.as_deref()? }
+            }
+            ContentBlock::RedactedThinking { data } => Block::RedactedThinking { data },
+            ContentBlock::ToolUse(call) => {
+                let input = match &call.input {
+                    Value::Object(_) => Input::Object(&call.input),
+                    other => Input::Unparsed { unparsed: other },
+                };
+                Block::ToolUse { id: &call.id.0, name: &call.name, input }
+            }
+            ContentBlock::Native { provider, value } => {
+                return (provider == self.provider).then_some(Entry::Native(value));
+            }
+            other => return plain(other, blobs),
+        }))
+    }
+}
+
+fn tool_result<'b>(result: &'b ToolResult, blobs: &'b HashMap<String, Bytes>) -> Block<'b> {
+    let mut content: Vec<Entry<'b>> = result.content.iter().filter_map(|block| plain(block, blobs)).collect();
+    // The API refuses an error that says nothing.
+    if result.is_error && content.is_empty() {
+        content.push(note("the tool failed without a word".into()));
+    }
+    Block::ToolResult { tool_use_id: &result.tool_use_id.0, content, is_error: result.is_error }
+}
+
+/// Text, pictures and documents: what may stand anywhere.
+fn plain<'b>(block: &'b ContentBlock, blobs: &'b HashMap<String, Bytes>) -> Option<Entry<'b>> {
+    Some(match block {
+        ContentBlock::Text { text } if is_said(text) => Entry::Block(Block::Text { text, cache_control: None }),
+        ContentBlock::Image { media_type, blob } => match source(media_type, blob, blobs) {
+            Some(source) => Entry::Block(Block::Image { source }),
+            None => note(crate::memo::missing("image", media_type, blob)),
+        },
+        ContentBlock::Document { media_type, blob, title } => match source(media_type, blob, blobs) {
+            Some(source) => Entry::Block(Block::Document { source, title: title.as_deref() }),
+            None => note(crate::memo::missing("document", media_type, blob)),
+        },
+        _ => return None,
+    })
+}
+
+fn source<'b>(media_type: &'b str, blob: &BlobRef, blobs: &'b HashMap<String, Bytes>) -> Option<Source<'b>> {
+    Some(Source::Base64 { media_type, data: Base64(blobs.get(&blob.hash)?) })
+}
+
+fn note(text: String) -> Entry<'static> {
+    Entry::Note { kind: "text", text }
+}
+
+/// The API refuses text blocks that hold nothing but white space.
+fn is_said(text: &str) -> bool {
+    !text.trim().is_empty()
+}

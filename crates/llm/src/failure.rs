@@ -1,0 +1,375 @@
+//! Failures of a call, told by what to do about them.
+
+use crate::endpoint::Target;
+use http::{HeaderMap, StatusCode, header};
+use serde_json::Value;
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+use windlass_kernel::{FailureKind, ModelFailure};
+
+/// The most of a provider's own message that is repeated, in characters.
+const MAX_SAID_CHARS: usize = 2_000;
+
+/// How the vendors say that a prompt is too long, in lower case.
+const TOO_LONG: [&str; 9] = [
+    "context_length_exceeded",
+    "exceed_context_size",
+    "prompt is too long",
+    "maximum context length",
+    "exceed context limit",
+    "exceeds the available context size",
+    "exceeds the context window",
+    "input token count",
+    "request_too_large",
+];
+
+/// What a provider says went wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// Its words for the kind of error, joined by spaces.
+    pub words: String,
+    pub message: String,
+    /// The status it names in the body.
+    pub status: Option<u16>,
+}
+
+/// Reads an error of any vendor's shape: `{"error": {…}}`, `{"error": "…"}`, `{"message": …}`, `{"detail": …}`.
+pub(crate) fn said(body: &[u8]) -> Said {
+    let Ok(value) = serde_json::from_slice::<Value>(body) else {
+        return Said { message: shortened(&String::from_utf8_lossy(body)), ..Said::default() };
+    };
+    let value = value.get(0).unwrap_or(&value);
+    let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
+    let words = ["type", "code", "status"].map(|name| error[name].as_str().unwrap_or_default());
+    let message = [error, &error["message"], &error["detail"], &value["message"]]
+        .into_iter()
+        .find_map(Value::as_str)
+        .map_or_else(|| error.to_string(), str::to_owned);
+    let status = [&error["code"], &error["status"]].into_iter().find_map(Value::as_u64);
+    Said {
+        words: words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "),
+        message: shortened(&message),
+        status: status.and_then(|status| u16::try_from(status).ok()).filter(|status| (400..600).contains(status)),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(MAX_SAID_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+impl Said {
+    fn kind(&self, status: Option<u16>) -> FailureKind {
+        let text = format!("{} {}", self.words, self.message).to_lowercase();
+        if TOO_LONG.iter().any(|phrase| text.contains(phrase)) {
+            return FailureKind::TooLong;
+        }
+        // The account is empty: waiting does not fill it.
+        if self.words.contains("insufficient_quota") {
+            return FailureKind::Invalid;
+        }
+        match status.or(self.status) {
+            Some(status) => kind_of_status(status),
+            None => kind_of_words(&self.words),
+        }
+    }
+}
+
+fn kind_of_status(status: u16) -> FailureKind {
+    match status {
+        401 | 403 => FailureKind::Auth,
+        413 => FailureKind::TooLong,
+        429 | 503 | 529 => FailureKind::Overloaded,
+        408 | 409 | 500.. => FailureKind::Transient,
+        _ => FailureKind::Invalid,
+    }
+}
+
+fn kind_of_words(words: &str) -> FailureKind {
+    let has = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
+    if has(&["overloaded", "rate_limit"]) {
+        FailureKind::Overloaded
+    } else if has(&["authentication", "permission"]) {
+        FailureKind::Auth
+    } else if has(&["invalid_request", "not_found", "billing", "BadRequest"]) {
+        FailureKind::Invalid
+    } else {
+        FailureKind::Transient
+    }
+}
+
+impl Target {
+    /// The provider answered with a status that is no success.
+    pub(crate) fn refused(&self, url: &str, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ModelFailure {
+        let said = said(body);
+        let code = status.as_u16();
+        let kind = said.kind(Some(code));
+        let reason = status.canonical_reason().map(|reason| format!(" {reason}")).unwrap_or_default();
+        let mut message = format!("{} answered {code}{reason}", self.endpoint.provider);
+        if !said.message.is_empty() {
+            message += &format!(": {}", said.message);
+        }
+        if let Some(way_out) = self.way_out(url, status, headers, kind) {
+            message += &format!("; {way_out}");
+        }
+        let retry_after_ms = retry_after_ms(headers);
+        ModelFailure { status: Some(code), retry_after_ms, ..self.failure(kind, message) }
+    }
+
+    fn way_out(&self, url: &str, status: StatusCode, headers: &HeaderMap, kind: FailureKind) -> Option<String> {
+        let provider = &self.endpoint.provider;
+        if status.is_redirection() {
+            let to = headers.get(header::LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("elsewhere");
+            return Some(format!("it sends on from {url} to {to}: give the right address with --base-url"));
+        }
+        let key = match provider.as_str() {
+            "anthropic" => "the key in ANTHROPIC_API_KEY".to_owned(),
+            "openai" => "the key in OPENAI_API_KEY".to_owned(),
+            _ => format!("the API key of `{provider}`"),
+        };
+        Some(match (kind, status.as_u16()) {
+            (FailureKind::Auth, _) if self.endpoint.api_key.is_none() => {
+                format!("no key was given: set {key}, or check --base-url (asked {url})")
+            }
+            (FailureKind::Auth, _) => format!("check {key}, or --base-url (asked {url})"),
+            (FailureKind::TooLong, _) => "the conversation must become shorter: compact it".into(),
+            (FailureKind::Invalid, 404) => {
+                format!("check the model's name `{}` and --base-url (asked {url})", self.model)
+            }
+            _ => return None,
+        })
+    }
+
+    /// The provider reported an error in its stream.
+    pub(crate) fn reported(&self, said: Said) -> ModelFailure {
+        let words = if said.words.is_empty() { String::new() } else { format!("{}: ", said.words) };
+        let message = format!("{} broke off its answer: {words}{}", self.endpoint.provider, said.message);
+        ModelFailure { status: said.status, ..self.failure(said.kind(None), message) }
+    }
+
+    /// The answer is a success, but no stream.
+    pub(crate) fn not_a_stream(&self, url: &str, content_type: &str, body: &[u8]) -> ModelFailure {
+        if content_type.contains("json") {
+            let said = said(body);
+            if !said.words.is_empty() || body.windows(7).any(|window| window == b"\"error\"") {
+                return self.reported(said);
+            }
+        }
+        let start: String = shortened(&String::from_utf8_lossy(body)).chars().take(200).collect();
+        let message = format!(
+            "{url} answered with `{content_type}` instead of `text/event-stream`, so it is no streaming API of this \
+             kind, or a proxy stands before it: check --base-url; it began with: {start}"
+        );
+        self.failure(FailureKind::Invalid, message)
+    }
+
+    /// The provider could not be reached, or its connection broke before it answered.
+    pub(crate) fn unreachable(&self, url: &str, error: &reqwest::Error) -> ModelFailure {
+        let cause = cause(error);
+        if let Some(certificate) = chain(error).find_map(|error| error.downcast_ref::<rustls::Error>()) {
+            let message = format!(
+                "cannot trust {url}: {certificate}; check --base-url, the machine's clock and its root certificates"
+            );
+            return self.failure(FailureKind::Invalid, message);
+        }
+        let verb = if error.is_connect() { "reach" } else { "talk to" };
+        self.failure(FailureKind::Transient, format!("cannot {verb} {url}: {cause}"))
+    }
+
+    /// Nothing came for as long as one waits.
+    pub(crate) fn silent(&self, url: &str, waited: Duration) -> ModelFailure {
+        self.failure(FailureKind::Transient, format!("{url} was silent for {} ms", waited.as_millis()))
+    }
+
+    /// The stream ended, or broke for `cause`, too early.
+    pub(crate) fn cut(&self, url: &str, cause: Option<&reqwest::Error>) -> ModelFailure {
+        let why = cause.map(|error| format!(": {}", self::cause(error))).unwrap_or_default();
+        self.failure(FailureKind::Transient, format!("the stream ended before the message was whole ({url}){why}"))
+    }
+
+    /// An event of the stream makes no sense.
+    pub(crate) fn unreadable(&self, url: &str, cause: &str) -> ModelFailure {
+        self.failure(FailureKind::Transient, format!("the stream of {url} cannot be read: {cause}"))
+    }
+
+    pub(crate) fn invalid(&self, message: String) -> ModelFailure {
+        self.failure(FailureKind::Invalid, message)
+    }
+
+    /// A failure whose message does not hold the key, even if the provider repeats it.
+    fn failure(&self, kind: FailureKind, message: String) -> ModelFailure {
+        let message = match self.endpoint.api_key.as_ref().map(|key| key.expose()) {
+            Some(key) if !key.is_empty() => message.replace(key, "[key]"),
+            _ => message,
+        };
+        ModelFailure { kind, message, status: None, retry_after_ms: None }
+    }
+}
+
+/// The error and its causes, outermost first.
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| {
+        // An I/O error made from another one hides it from `source`.
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source())
+    })
+}
+
+/// The innermost cause: the one that says what happened.
+pub(crate) fn cause(error: &(dyn Error + 'static)) -> String {
+    chain(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+/// How long the provider asks to wait. A date is compared with the answer's own, so no clock is read.
+fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let number = |text: &str, unit_ms: f64| Some((text.parse::<f64>().ok()?.max(0.0) * unit_ms).ceil() as u64);
+    if let Some(ms) = text("retry-after-ms").and_then(|text| number(text, 1.0)) {
+        return Some(ms);
+    }
+    let after = text("retry-after")?;
+    number(after, 1_000.0).or_else(|| {
+        let until = httpdate::parse_http_date(after).ok()?;
+        let now = httpdate::parse_http_date(text("date")?).ok()?;
+        u64::try_from(until.duration_since(now).unwrap_or_default().as_millis()).ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ApiKey, Endpoint, Http, HttpOptions};
+
+    const URL: &str = "https://api.example.com/v1/messages";
+
+    fn target(provider: &str, key: Option<&str>) -> Target {
+        Target {
+            http: Http::new(HttpOptions::default()).unwrap(),
+            endpoint: Endpoint {
+                provider: provider.into(),
+                base_url: "https://api.example.com".into(),
+                api_key: key.map(ApiKey::new),
+                headers: vec![],
+            },
+            model: "large-1".into(),
+        }
+    }
+
+    fn refused(status: u16, body: &str) -> ModelFailure {
+        let status = StatusCode::from_u16(status).unwrap();
+        target("anthropic", Some("sk-1")).refused(URL, status, &HeaderMap::new(), body.as_bytes())
+    }
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| ((*name).parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn statuses_are_told_by_reaction() {
+        use FailureKind::*;
+        let kinds = [
+            (400, Invalid),
+            (401, Auth),
+            (402, Invalid),
+            (403, Auth),
+            (404, Invalid),
+            (408, Transient),
+            (409, Transient),
+            (413, TooLong),
+            (422, Invalid),
+            (429, Overloaded),
+            (500, Transient),
+            (502, Transient),
+            (503, Overloaded),
+            (504, Transient),
+            (529, Overloaded),
+            (307, Invalid),
+        ];
+        for (status, kind) in kinds {
+            let failure = refused(status, r#"{"error": {"message": "no"}}"#);
+            assert_eq!((failure.kind, failure.status), (kind, Some(status)));
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_is_too_long_is_known_by_any_vendors_words() {
+        let bodies = [
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000"}}"#,
+            r#"{"error":{"message":"This model's maximum context length is 8192 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}"#,
+            r#"{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000","type":"BadRequestError","code":400}"#,
+            r#"{"error":{"code":400,"message":"the request exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error"}}"#,
+            r#"[{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]"#,
+        ];
+        for body in bodies {
+            assert_eq!(refused(400, body).kind, FailureKind::TooLong, "{body}");
+        }
+    }
+
+    #[test]
+    fn messages_name_the_status_the_vendors_words_and_the_way_out() {
+        let said = r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key sk-1"}}"#;
+        insta::assert_snapshot!(refused(401, said).message, @"anthropic answered 401 Unauthorized: invalid x-api-key [key]; check the key in ANTHROPIC_API_KEY, or --base-url (asked https://api.example.com/v1/messages)");
+        insta::assert_snapshot!(refused(529, "").message, @"anthropic answered 529");
+        let target = target("ollama", None);
+        let refused = |status: u16, headers: &HeaderMap, body: &str| {
+            target.refused(URL, StatusCode::from_u16(status).unwrap(), headers, body.as_bytes()).message
+        };
+        let none = HeaderMap::new();
+        insta::assert_snapshot!(refused(404, &none, r#"{"error":"model 'large-1' not found"}"#), @"ollama answered 404 Not Found: model 'large-1' not found; check the model's name `large-1` and --base-url (asked https://api.example.com/v1/messages)");
+        insta::assert_snapshot!(refused(401, &none, r#"{"detail":"Not authenticated"}"#), @"ollama answered 401 Unauthorized: Not authenticated; no key was given: set the API key of `ollama`, or check --base-url (asked https://api.example.com/v1/messages)");
+        insta::assert_snapshot!(refused(308, &headers(&[("location", "https://elsewhere.example/")]), ""), @"ollama answered 308 Permanent Redirect; it sends on from https://api.example.com/v1/messages to https://elsewhere.example/: give the right address with --base-url");
+        insta::assert_snapshot!(refused(502, &none, "<html>bad gateway</html>"), @"ollama answered 502 Bad Gateway: <html>bad gateway</html>");
+        insta::assert_snapshot!(refused(422, &none, r#"{"detail":[{"loc":["body","model"],"msg":"field required"}]}"#), @r#"ollama answered 422 Unprocessable Entity: {"detail":[{"loc":["body","model"],"msg":"field required"}]}"#);
+    }
+
+    #[test]
+    fn an_empty_account_is_not_waited_for() {
+        let body = r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#;
+        assert_eq!(refused(429, body).kind, FailureKind::Invalid);
+    }
+
+    #[test]
+    fn errors_in_the_stream_are_told_by_their_words() {
+        let kind = |body: &str| target("anthropic", None).reported(said(body.as_bytes())).kind;
+        let error = |word: &str| format!(r#"{{"type":"error","error":{{"type":"{word}","message":"m"}}}}"#);
+        assert_eq!(kind(&error("overloaded_error")), FailureKind::Overloaded);
+        assert_eq!(kind(&error("rate_limit_error")), FailureKind::Overloaded);
+        assert_eq!(kind(&error("api_error")), FailureKind::Transient);
+        assert_eq!(kind(&error("authentication_error")), FailureKind::Auth);
+        assert_eq!(kind(&error("invalid_request_error")), FailureKind::Invalid);
+        assert_eq!(kind(&error("request_too_large")), FailureKind::TooLong);
+        assert_eq!(kind(r#"{"error":{"code":503,"message":"no slot"}}"#), FailureKind::Overloaded);
+        assert_eq!(kind(r#"{"error":{"type":"server_error","message":"m"}}"#), FailureKind::Transient);
+    }
+
+    #[test]
+    fn waits_are_read_in_every_form() {
+        let ms = |pairs: &[(&'static str, &str)]| retry_after_ms(&headers(pairs));
+        assert_eq!(ms(&[("retry-after", "7")]), Some(7_000));
+        assert_eq!(ms(&[("retry-after", "0.5")]), Some(500));
+        assert_eq!(ms(&[("retry-after", "7"), ("retry-after-ms", "250")]), Some(250));
+        let until = ("retry-after", "Wed, 21 Oct 2026 07:28:30 GMT");
+        assert_eq!(ms(&[until, ("date", "Wed, 21 Oct 2026 07:28:00 GMT")]), Some(30_000));
+        assert_eq!(ms(&[until, ("date", "Wed, 21 Oct 2026 07:29:00 GMT")]), Some(0));
+        assert_eq!(ms(&[until]), None);
+        assert_eq!(ms(&[("retry-after", "soon")]), None);
+        assert_eq!(ms(&[]), None);
+    }
+
+    #[test]
+    fn the_innermost_cause_is_found_through_io_errors() {
+        let refused = io::Error::new(io::ErrorKind::ConnectionRefused, "nobody listens");
+        assert_eq!(cause(&io::Error::other(refused)), "nobody listens");
+    }
+
+    #[test]
+    fn a_long_message_is_shortened() {
+        let failure = refused(500, &"é".repeat(10_000));
+        assert!(failure.message.chars().count() < MAX_SAID_CHARS + 100);
+    }
+}

@@ -1,0 +1,69 @@
+//! What a wire protocol is to the rest of the crate.
+
+use crate::body::Segments;
+use crate::endpoint::Target;
+use crate::failure::Said;
+use crate::sse::SseEvent;
+use crate::{ModelEvent, Request};
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// A wire protocol: how a request is written. Two speak: the Messages API and Chat Completions.
+pub(crate) trait Protocol: Send + 'static {
+    /// The path behind the base URL.
+    const PATH: &'static str;
+    /// Headers every request carries.
+    const HEADERS: &'static [(&'static str, &'static str)];
+    type Decoder: Decode;
+    /// The header that carries the key.
+    fn key_header(key: &str) -> (&'static str, String);
+    fn encode(target: &Target, request: &Request) -> Segments;
+    fn decoder(target: &Target, request: &Request) -> Self::Decoder;
+}
+
+/// A wire protocol: how an answer is read.
+pub(crate) trait Decode: Send + 'static {
+    /// Takes one event of the stream in.
+    fn event(&mut self, event: &SseEvent<'_>) -> Result<(), Unreadable>;
+    fn progress(&self) -> Progress;
+    /// What was decoded since the last time, with at most one delta per block.
+    fn take(&mut self) -> Vec<ModelEvent>;
+    /// Ends the message; false if it is not whole.
+    fn end(&mut self) -> bool;
+}
+
+/// How much of a message was heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    Going,
+    /// All of its content; the rest of the stream may add the usage.
+    Whole,
+    /// The provider said that it is over.
+    Ended,
+}
+
+/// Why an event could not be taken in.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// The provider reports an error of its own.
+    Reported(Said),
+    /// The event breaks the protocol.
+    Broken(String),
+}
+
+impl From<serde_json::Error> for Unreadable {
+    fn from(error: serde_json::Error) -> Unreadable {
+        Unreadable::Broken(error.to_string())
+    }
+}
+
+/// A string of an event, borrowed from it where it holds no escapes. (A bare `Option<Cow<str>>` never borrows.)
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+
+impl Text<'_> {
+    pub(crate) fn or_empty<'t>(text: &'t Option<Text<'_>>) -> &'t str {
+        text.as_ref().map_or("", |text| &text.0)
+    }
+}

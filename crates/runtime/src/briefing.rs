@@ -1,0 +1,195 @@
+//! What a model call is told, kept between calls so that each pays only for what is new.
+
+use crate::Setup;
+use bytes::Bytes;
+use serde_json::Value;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use windlass_kernel::*;
+use windlass_llm::{Memo, Model, Prices, Request, SystemSection, ToolSpec};
+use windlass_store::{StoreError, blob_ref};
+use windlass_tools::Entry;
+
+pub(crate) struct Briefing {
+    setup: Arc<Setup>,
+    memo: Memo,
+    model: Option<(String, Arc<dyn Model>)>,
+    offer: Option<Offer>,
+    /// Blobs of prompt and tools that the store has already.
+    stored: HashSet<String>,
+    /// Bytes of the pictures and documents in the transcript, by hash.
+    media: Arc<HashMap<String, Bytes>>,
+}
+
+/// The fixed part of every request, made anew only when the tools change.
+struct Offer {
+    entries: Vec<Arc<Entry>>,
+    system: Arc<[SystemSection]>,
+    tools: Arc<[ToolSpec]>,
+    sections: Vec<Section>,
+    tools_blob: BlobRef,
+    blobs: Vec<(BlobRef, Bytes)>,
+}
+
+/// All that the model room needs.
+pub(crate) struct Speech {
+    pub model: Result<Arc<dyn Model>, String>,
+    pub request: Request,
+    pub prices: Option<Prices>,
+    /// Failed attempts just before this one, and how long the provider asked to wait.
+    pub failed: u32,
+    pub retry_after_ms: Option<u64>,
+}
+
+/// The same for the compaction room.
+pub(crate) struct Summary {
+    pub speech: Speech,
+    /// Messages the summary will stand for; none: there is no safe place to cut.
+    pub upto: Option<usize>,
+}
+
+impl Briefing {
+    pub fn new(setup: Arc<Setup>) -> Briefing {
+        Briefing { setup, memo: Memo::default(), model: None, offer: None, stored: HashSet::new(), media: Arc::default() }
+    }
+
+    /// What goes into the log about the call that `step` begins, and the blobs it names that are new.
+    pub fn describe(&mut self, work: Seq, step: &Step, state: &State) -> (Option<ModelCalled>, Vec<(BlobRef, Bytes)>) {
+        let role = match (step, &state.parent) {
+            (Step::Compact, _) => ModelRole::Compaction,
+            (_, Some(_)) => ModelRole::Subagent,
+            (_, None) => ModelRole::Main,
+        };
+        let (provider, model) = state.model.split_once('/').unwrap_or(("", &state.model));
+        let (provider, model) = (provider.to_owned(), model.to_owned());
+        let parameters = self.setup.parameters.clone();
+        let attempt = 1 + state.turn.as_ref().map_or(0, |turn| turn.model_errors);
+        let offer = offer(&mut self.offer, &self.setup, state);
+        let sections = offer.sections.clone();
+        let tools = offer.tools_blob.clone();
+        let new = offer.blobs.iter().filter(|(blob, _)| self.stored.insert(blob.hash.clone())).cloned().collect();
+        (Some(ModelCalled { work, role, provider, model, parameters, attempt, sections, tools }), new)
+    }
+
+    /// The next thing to ask the model.
+    pub fn speech(&mut self, state: &State) -> Speech {
+        let turn = state.turn.as_ref();
+        let memo = self.memo.clone();
+        let offer = offer(&mut self.offer, &self.setup, state);
+        let request = Request {
+            system: offer.system.clone(),
+            messages: state.transcript(),
+            tools: offer.tools.clone(),
+            parameters: self.setup.parameters.clone(),
+            blobs: self.media.clone(),
+            memo,
+        };
+        Speech {
+            model: self.model(&state.model),
+            request,
+            prices: (self.setup.models.prices)(&state.model),
+            failed: turn.map_or(0, |turn| turn.model_errors),
+            retry_after_ms: turn.and_then(|turn| turn.retry_after_ms),
+        }
+    }
+
+    /// The older part of the transcript, and the request to sum it up.
+    pub fn summary(&mut self, state: &State) -> Summary {
+        let mut speech = self.speech(state);
+        let upto = state.split();
+        let instructions = state.compaction_asked.as_ref().and_then(|wish| wish.instructions.as_deref());
+        let ask = Message::user(vec![ContentBlock::text(windlass_prompt::summary_request(instructions))]);
+        let older = &state.messages[state.boundary..upto.unwrap_or(state.boundary)];
+        speech.request.messages = state.summary.iter().chain(older).cloned().chain([Arc::new(ask)]).collect();
+        // It is another conversation: what it encodes must not push out what the session's own has.
+        speech.request.memo = Memo::default();
+        speech.failed = 0;
+        Summary { speech, upto }
+    }
+
+    fn model(&mut self, name: &str) -> Result<Arc<dyn Model>, String> {
+        if let Some((known, model)) = &self.model
+            && known == name
+        {
+            return Ok(model.clone());
+        }
+        let model = (self.setup.models.find)(name)?;
+        self.model = Some((name.to_owned(), model.clone()));
+        Ok(model)
+    }
+
+    pub fn keep_media(&mut self, blobs: &[(BlobRef, Bytes)]) {
+        if !blobs.is_empty() {
+            let media = Arc::make_mut(&mut self.media);
+            media.extend(blobs.iter().map(|(blob, bytes)| (blob.hash.clone(), bytes.clone())));
+        }
+    }
+
+    /// Gets the pictures and documents of a session that is taken up.
+    pub async fn load_media(&mut self, state: &State) -> Result<(), StoreError> {
+        let mut wanted = BTreeSet::new();
+        for message in state.transcript() {
+            collect_media(&message.content, &mut wanted);
+        }
+        for blob in wanted {
+            if let Some(bytes) = self.setup.store.blob(&blob.hash).await? {
+                self.keep_media(&[(blob, bytes)]);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn collect_media(blocks: &[ContentBlock], into: &mut BTreeSet<BlobRef>) {
+    for block in blocks {
+        match block {
+            ContentBlock::Image { blob, .. } | ContentBlock::Document { blob, .. } => {
+                into.insert(blob.clone());
+            }
+            ContentBlock::ToolResult(result) => collect_media(&result.content, into),
+            _ => {}
+        }
+    }
+}
+
+/// The offer for `state`, made anew if the tools are not those of the last one.
+fn offer<'a>(kept: &'a mut Option<Offer>, setup: &Setup, state: &State) -> &'a Offer {
+    let entries = setup.tools.offered(&state.disabled_tools);
+    let same = |offer: &Offer| {
+        offer.entries.len() == entries.len() && offer.entries.iter().zip(&entries).all(|(old, new)| Arc::ptr_eq(old, new))
+    };
+    if !kept.as_ref().is_some_and(same) {
+        *kept = None;
+    }
+    kept.get_or_insert_with(|| make_offer(setup, entries))
+}
+
+fn make_offer(setup: &Setup, entries: Vec<Arc<Entry>>) -> Offer {
+    let spec = |entry: &Arc<Entry>| ToolSpec {
+        name: entry.name().to_owned(),
+        description: entry.tool.description().to_owned(),
+        schema: entry.schema().clone(),
+    };
+    let tools: Arc<[ToolSpec]> = entries.iter().map(spec).collect();
+    let mut facts = setup.prompt.clone();
+    facts.tools = tools.iter().map(|tool| (tool.name.clone(), tool.description.clone())).collect();
+    let system: Arc<[SystemSection]> = windlass_prompt::system(&facts)
+        .into_iter()
+        .map(|section| SystemSection { name: section.name.to_string(), text: section.text, fixed: section.fixed })
+        .collect();
+    let mut blobs = vec![];
+    let mut keep = |bytes: Vec<u8>| {
+        let blob = blob_ref(&bytes);
+        blobs.push((blob.clone(), Bytes::from(bytes)));
+        blob
+    };
+    let section = |section: &SystemSection| (section.name.clone(), section.text.clone().into_bytes());
+    let sections = system.iter().map(section).map(|(name, text)| Section { name, blob: keep(text) }).collect();
+    let list: Vec<_> = tools.iter().map(as_json).collect();
+    let tools_blob = keep(Value::from(list).to_string().into_bytes());
+    Offer { entries, system, tools, sections, tools_blob, blobs }
+}
+
+fn as_json(tool: &ToolSpec) -> Value {
+    serde_json::json!({"name": tool.name, "description": tool.description, "input_schema": tool.schema})
+}

@@ -1,0 +1,158 @@
+//! Asks the model, and reports what it says as it says it.
+
+use crate::DeltaKind;
+use crate::briefing::Speech;
+use crate::report::{Item, Piece, Reporter};
+use futures_util::StreamExt;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+use windlass_kernel::*;
+use windlass_llm::{Delta, ModelEvent, ModelStream, Prices};
+
+/// The first wait before a failed call is tried again; it doubles with each failure.
+const BACKOFF_BASE: Duration = Duration::from_millis(500);
+/// The longest wait before a failed call is tried again, whatever the provider asks for.
+const BACKOFF_MAX: Duration = Duration::from_secs(60);
+/// Time a stream has, after the message is whole, to end by itself so that its connection can be used again.
+const DRAIN: Duration = Duration::from_millis(500);
+
+/// A stream that is being listened to.
+struct Listening {
+    stream: ModelStream,
+    sent: Instant,
+    first_token_ms: Option<u64>,
+    prices: Option<Prices>,
+}
+
+pub(crate) async fn speak(speech: Speech, cancel: CancellationToken, reporter: Reporter) {
+    let work = reporter.work;
+    let wait = backoff(speech.failed, speech.retry_after_ms, work);
+    tokio::select! {
+        _ = tokio::time::sleep(wait), if !wait.is_zero() => {}
+        _ = cancel.cancelled() => return reporter.fact(Event::ModelCancelled { work, spent: Spent::default() }).await,
+        else => {}
+    }
+    let model = match speech.model {
+        Ok(model) => model,
+        Err(message) => return reporter.fact(failed(work, FailureKind::Invalid, message)).await,
+    };
+    let (stream, sent) = (model.call(speech.request), Instant::now());
+    let mut listening = Listening { stream, sent, first_token_ms: None, prices: speech.prices };
+    loop {
+        let read = tokio::select! {
+            biased;
+            _ = cancel.cancelled() => {
+                let spent = listening.spent(Usage::default());
+                return reporter.fact(Event::ModelCancelled { work, spent }).await;
+            }
+            read = listening.stream.next() => read,
+        };
+        let (items, over) = listening.hear(work, read);
+        reporter.send(items, vec![]).await;
+        if over {
+            break;
+        }
+    }
+    let _ = tokio::time::timeout(DRAIN, async { while listening.stream.next().await.is_some() {} }).await;
+}
+
+impl Listening {
+    /// What one network read amounts to, and whether the call is over with it.
+    fn hear(&mut self, work: Seq, read: Option<Result<Vec<ModelEvent>, ModelFailure>>) -> (Vec<Item>, bool) {
+        let events = match read {
+            Some(Ok(events)) => events,
+            Some(Err(error)) => {
+                let spent = self.spent(Usage::default());
+                return (vec![Item::Fact(Event::ModelFailed { work, error, spent })], true);
+            }
+            None => {
+                let message = "the stream ended before the message was whole".into();
+                return (vec![Item::Fact(failed(work, FailureKind::Transient, message))], true);
+            }
+        };
+        let mut over = false;
+        let mut items = Vec::with_capacity(events.len());
+        for event in events {
+            over |= matches!(event, ModelEvent::Finished { .. });
+            items.extend(self.item(work, event));
+        }
+        (items, over)
+    }
+
+    fn item(&mut self, work: Seq, event: ModelEvent) -> Option<Item> {
+        let item = match event {
+            ModelEvent::Started { .. } => return None,
+            ModelEvent::BlockStarted { .. } => {
+                self.first_token();
+                return None;
+            }
+            ModelEvent::Delta { index, delta } => {
+                self.first_token();
+                let (kind, text) = match delta {
+                    Delta::Text(text) => (DeltaKind::Text, text),
+                    Delta::Thinking(text) => (DeltaKind::Thinking, text),
+                    Delta::Input(text) => (DeltaKind::Input, text),
+                };
+                Item::Delta(Piece { work, index, kind, text })
+            }
+            ModelEvent::BlockFinished { index, block } => {
+                Item::Fact(Event::BlockFinished { work, index, block, partial: false })
+            }
+            ModelEvent::Finished { stop, raw_stop, usage } => {
+                Item::Fact(Event::ModelFinished { work, stop, raw_stop, spent: self.spent(usage) })
+            }
+        };
+        Some(item)
+    }
+
+    fn first_token(&mut self) {
+        if self.first_token_ms.is_none() {
+            self.first_token_ms = Some(self.sent.elapsed().as_millis() as u64);
+        }
+    }
+
+    fn spent(&self, usage: Usage) -> Spent {
+        let cost_micro_usd = self.prices.as_ref().map(|prices| prices.cost_micro_usd(&usage));
+        Spent { usage, cost_micro_usd, first_token_ms: self.first_token_ms }
+    }
+}
+
+/// How long to wait before an attempt that follows `failed` others. Spread by up to a quarter, so that sessions that
+/// failed together do not come back together; by the work's number, for nothing here rolls dice.
+fn backoff(failed: u32, retry_after_ms: Option<u64>, work: Seq) -> Duration {
+    if failed == 0 {
+        return Duration::ZERO;
+    }
+    let wait = match retry_after_ms {
+        Some(asked) => Duration::from_millis(asked),
+        None => {
+            let doubled = BACKOFF_BASE * 2u32.saturating_pow(failed - 1).min(1 << 10);
+            doubled + doubled * (work.0.wrapping_mul(0x9E37_79B9) % 256) as u32 / 1024
+        }
+    };
+    wait.min(BACKOFF_MAX)
+}
+
+fn failed(work: Seq, kind: FailureKind, message: String) -> Event {
+    let error = ModelFailure { kind, message, status: None, retry_after_ms: None };
+    Event::ModelFailed { work, error, spent: Spent::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_and_stay_within_a_quarter_and_the_limit() {
+        assert_eq!(backoff(0, Some(5_000), Seq(1)), Duration::ZERO);
+        for work in 1..100 {
+            for (failed, base) in [(1, 500), (2, 1_000), (3, 2_000)] {
+                let wait = backoff(failed, None, Seq(work)).as_millis();
+                assert!((base..=base * 5 / 4).contains(&wait), "{failed} failures: {wait} ms");
+            }
+        }
+        assert_eq!(backoff(1, Some(1_500), Seq(9)), Duration::from_millis(1_500));
+        assert_eq!(backoff(1, Some(3_600_000), Seq(9)), BACKOFF_MAX);
+        assert_eq!(backoff(1_000, None, Seq(9)), BACKOFF_MAX);
+    }
+}

@@ -1,0 +1,71 @@
+//! What a session is given from outside.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use uuid::Uuid;
+use windlass_kernel::{Parameters, PermissionMode, Profile, SessionId, State};
+use windlass_llm::{Model, Prices};
+use windlass_policy::Policy;
+use windlass_prompt::Facts;
+use windlass_store::Store;
+use windlass_tools::Tools;
+
+/// Everything sessions of one process share.
+pub struct Setup {
+    pub store: Arc<dyn Store>,
+    pub models: Models,
+    pub tools: Arc<Tools>,
+    pub policy: Arc<Policy>,
+    /// What the system prompt is made of; the tools are added per call.
+    pub prompt: Facts,
+    pub parameters: Parameters,
+    pub stop_checks: Vec<StopCheck>,
+    pub world: World,
+    pub tenant: String,
+    /// The name of this process in the log.
+    pub worker: String,
+    /// Somebody is there who can be asked.
+    pub interactive: bool,
+    /// fsync at every step, not only before side effects and at the end of a turn.
+    pub always_sync: bool,
+    /// Where outputs too long for the model go.
+    pub scratch: PathBuf,
+    /// The environment of child processes.
+    pub env: Arc<BTreeMap<String, String>>,
+    /// Called with each rule that an answer of scope "always" added, once it is durable.
+    pub keep_rule: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// Finds models by `PROVIDER/NAME`, and their prices where they are known.
+#[derive(Clone)]
+pub struct Models {
+    pub find: Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, String> + Send + Sync>,
+    pub prices: Arc<dyn Fn(&str) -> Option<Prices> + Send + Sync>,
+}
+
+/// Looks at the state of a turn that is about to end; a text sends the model back to work with it.
+pub type StopCheck = Arc<dyn Fn(&State) -> Option<String> + Send + Sync>;
+
+/// Time and identity, as values.
+#[derive(Clone)]
+pub struct World {
+    /// Milliseconds since the Unix epoch.
+    pub now: Arc<dyn Fn() -> u64 + Send + Sync>,
+    /// A new unique id.
+    pub id: Arc<dyn Fn() -> Uuid + Send + Sync>,
+    /// A time as ISO 8601 with the user's offset.
+    pub local_time: Arc<dyn Fn(u64) -> String + Send + Sync>,
+}
+
+/// What a new session is opened with.
+#[derive(Clone, Debug)]
+pub struct NewSession {
+    pub session: SessionId,
+    pub cwd: PathBuf,
+    pub agent: String,
+    /// `PROVIDER/NAME`.
+    pub model: String,
+    pub mode: PermissionMode,
+    pub profile: Profile,
+}

@@ -1,0 +1,161 @@
+//! The tables, and how a file comes to have them.
+
+use super::{SqliteOptions, error};
+use crate::StoreError;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Milliseconds to wait for another process's transaction.
+pub(super) const BUSY_TIMEOUT_MS: u64 = 5000;
+
+/// Pages of log before they are moved to the main file: 4 MiB. A checkpoint costs two fsyncs, so few of them; but
+/// the next start reads what is left of the log, so not too few.
+const CHECKPOINT_PAGES: u32 = 1000;
+
+/// Marks the file as ours, so that another program's database is not filled with our tables.
+const APPLICATION_ID: i32 = 0x776e_646c;
+
+/// Each entry leads from the version that is its index to the next; entries are for ever.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE tenant (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+
+    -- One row per process that holds or held a session.
+    CREATE TABLE worker (
+        id TEXT PRIMARY KEY, pid INTEGER NOT NULL, started INTEGER NOT NULL, boot_id TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    -- epoch: of the newest claim, under which alone can be appended. owner: the worker that claimed; null: nobody.
+    CREATE TABLE session (
+        id BLOB PRIMARY KEY, tenant TEXT NOT NULL, epoch INTEGER NOT NULL, owner TEXT, parent BLOB,
+        cwd TEXT NOT NULL DEFAULT '', title TEXT NOT NULL DEFAULT '', created_at INTEGER NOT NULL DEFAULT 0
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX session_owner ON session (owner) WHERE owner IS NOT NULL;
+
+    CREATE TABLE event (
+        session BLOB NOT NULL, seq INTEGER NOT NULL, epoch INTEGER NOT NULL, id BLOB NOT NULL, at INTEGER NOT NULL,
+        v INTEGER NOT NULL, cause INTEGER, body TEXT NOT NULL,
+        PRIMARY KEY (session, seq)
+    ) STRICT;
+
+    -- place: the order of arrival; clocks of several processes may disagree.
+    CREATE TABLE inbox (
+        place INTEGER PRIMARY KEY, session BLOB NOT NULL, id BLOB NOT NULL, body TEXT NOT NULL, at INTEGER NOT NULL,
+        UNIQUE (session, id)
+    ) STRICT;
+
+    -- Inputs that are in a log: the same input sent again is refused.
+    CREATE TABLE taken (session BLOB NOT NULL, id BLOB NOT NULL, PRIMARY KEY (session, id)) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE blob (hash TEXT PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
+"];
+
+/// The writing connection to a file that has this build's tables.
+pub(super) fn open(path: &Path, options: SqliteOptions) -> Result<Connection, StoreError> {
+    let shown = path.display().to_string();
+    make_file(path).map_err(|error| StoreError::Unavailable {
+        path: shown.clone(),
+        message: format!("it can't be made ({error}): its folder must be one that you may write to"),
+    })?;
+    let explain = |error| error::explain(&shown, error);
+    let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(explain)?;
+    let found = version(&connection).map_err(explain)?;
+    if found as usize > MIGRATIONS.len() {
+        return Err(StoreError::Newer { path: shown, found, known: MIGRATIONS.len() as u32 });
+    }
+    let other = "it is another program's database: name another file";
+    if !is_ours(&connection, found).map_err(explain)? {
+        return Err(StoreError::Unavailable { path: shown, message: other.into() });
+    }
+    prepare(&mut connection, found, options).map_err(explain)?;
+    Ok(connection)
+}
+
+/// A connection with the settings that all have.
+pub(super) fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
+    // The last process to close would move the whole log to the main file: that is the next start's affair, if any.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // Otherwise SQLite compiles a prepared query anew whenever a bound value changes.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(connection)
+}
+
+// Logs hold what was typed and read, so the file is its owner's alone; SQLite gives its neighbours the same mode.
+// An existing file must not be opened here: closing it would drop this process's SQLite locks on it.
+fn make_file(path: &Path) -> std::io::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut new = std::fs::OpenOptions::new();
+    new.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut new, 0o600);
+    match new.open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+fn is_ours(connection: &Connection, version: u32) -> rusqlite::Result<bool> {
+    if version == 0 {
+        // Nothing of anybody's is in it, or another process has just made our tables.
+        let sql = "SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema) OR
+                   (SELECT application_id FROM pragma_application_id) = ?1";
+        return connection.query_row(sql, [APPLICATION_ID], |row| row.get(0));
+    }
+    let id: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    Ok(id == APPLICATION_ID)
+}
+
+fn prepare(connection: &mut Connection, found: u32, options: SqliteOptions) -> rusqlite::Result<()> {
+    if found == 0 {
+        // The switch to WAL writes one page and fsyncs it. No journal on disk is needed for that: there is nothing
+        // yet to roll back to.
+        connection.execute_batch("PRAGMA journal_mode = MEMORY")?;
+    }
+    switch_to_wal(connection)?;
+    if (found as usize) < MIGRATIONS.len() {
+        migrate(connection)?;
+    }
+    connection.execute_batch(&format!("PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}; PRAGMA fullfsync = ON"))?;
+    if let Some(pages) = options.max_pages {
+        connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
+    }
+    Ok(())
+}
+
+// Of several processes that make one file at the same time, SQLite refuses some without waiting, lest they wait for
+// each other.
+fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
+    let until = Instant::now() + Duration::from_millis(BUSY_TIMEOUT_MS);
+    loop {
+        match connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA journal_mode = WAL") {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return done,
+        }
+    }
+}
+
+fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have been first.
+    let found = version(&transaction)? as usize;
+    for sql in MIGRATIONS.iter().skip(found) {
+        transaction.execute_batch(sql)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", MIGRATIONS.len().max(found) as u32)?;
+    transaction.commit()
+}

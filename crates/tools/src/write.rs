@@ -1,0 +1,149 @@
+//! `write`: a whole file, new or in place of what was there.
+
+use crate::args::{FILE_ALIASES, normalise, parse};
+use crate::change::{Change, Current, confirmation};
+use crate::file::{blocking, resolve, shown, touched};
+use crate::{Confirmation, Tool, ToolOutput, ToolRun, Workspace, schema};
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use windlass_kernel::{Access, CallPlan, OnCrash};
+
+pub(crate) struct Write;
+
+#[derive(Deserialize, JsonSchema)]
+struct Args {
+    /// The file to write; relative paths start at the workspace.
+    #[serde(alias = "file_path")]
+    path: String,
+    /// All the file is to hold.
+    content: String,
+}
+
+#[async_trait]
+impl Tool for Write {
+    fn name(&self) -> &str {
+        "write"
+    }
+
+    fn description(&self) -> &str {
+        "Write a whole file, creating the folders above it. A file that exists must have been read first, and is \
+         replaced. To change part of a file, use edit."
+    }
+
+    fn schema(&self) -> Value {
+        schema::of::<Args>()
+    }
+
+    fn plan(&self, input: &Value, workspace: &Workspace) -> CallPlan {
+        let paths = parse::<Args>(input).map(|args| touched(workspace, &args.path)).unwrap_or_default();
+        CallPlan { access: Access::Write, paths, tags: vec!["fs.write".into()], on_crash: OnCrash::Unknown }
+    }
+
+    fn normalise(&self, input: Value) -> Value {
+        normalise(input, &FILE_ALIASES)
+    }
+
+    fn confirmation(&self, input: &Value, workspace: &Workspace) -> Option<Confirmation> {
+        let args: Args = parse(input).ok()?;
+        let name = shown(workspace, &resolve(workspace, &args.path));
+        Some(confirmation(workspace, &name, change(args, workspace, None)))
+    }
+
+    async fn call(&self, input: Value, run: &ToolRun) -> ToolOutput {
+        let (workspace, seen) = (run.workspace.clone(), run.seen.clone());
+        blocking(move || {
+            let args = parse::<Args>(&input);
+            match args.and_then(|args| change(args, &workspace, Some(&seen))) {
+                Ok(change) if change.before.is_none() => change.make(&workspace, "created"),
+                Ok(change) => change.make(&workspace, "overwrote"),
+                Err(why) => ToolOutput::error(why),
+            }
+        })
+        .await
+    }
+}
+
+/// What writing would change; with `seen`, refused where this session does not know what it would replace.
+fn change(args: Args, workspace: &Workspace, seen: Option<&BTreeMap<String, String>>) -> Result<Change, String> {
+    let path = resolve(workspace, &args.path);
+    let current = match path.exists() {
+        true => Some(Current::take(workspace, path.clone())?),
+        false => None,
+    };
+    if let (Some(current), Some(seen)) = (&current, seen) {
+        current.known(workspace, seen)?;
+    }
+    Ok(Change::new(workspace, path, current, args.content.into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::hash;
+    use crate::read::Read;
+    use crate::stage::Stage;
+    use serde_json::json;
+    use windlass_kernel::FileSeen;
+
+    #[tokio::test]
+    async fn a_new_file_is_created_with_its_folders() {
+        let mut stage = Stage::new();
+        let output = stage.call(Write, json!({"path": "src/new.rs", "content": "one\ntwo\n"})).await;
+        assert_eq!(stage.plain(&output), "created src/new.rs (+2 −0)");
+        assert_eq!(stage.read("src/new.rs"), "one\ntwo\n");
+        let value = output.value.unwrap();
+        assert_eq!((&value["path"], &value["added"], &value["removed"]), (&json!("src/new.rs"), &json!(2), &json!(0)));
+        insta::assert_snapshot!(value["diff"].as_str().unwrap(), @"");
+        let path = stage.path("src/new.rs").display().to_string();
+        assert_eq!(output.files, [FileSeen { path, before: None, after: Some(hash(b"one\ntwo\n")) }]);
+    }
+
+    #[tokio::test]
+    async fn s0_01_a_file_the_session_has_not_read_is_not_overwritten() {
+        let mut stage = Stage::new();
+        stage.file("a.txt", "mine\n");
+        let write = json!({"path": "a.txt", "content": "yours\n"});
+        insta::assert_snapshot!(stage.error(Write, write.clone()).await, @"");
+        assert_eq!(stage.read("a.txt"), "mine\n");
+
+        stage.text(Read, json!({"path": "a.txt"})).await;
+        stage.file("a.txt", "changed by another\n");
+        insta::assert_snapshot!(stage.error(Write, write.clone()).await, @"");
+
+        stage.text(Read, json!({"path": "a.txt"})).await;
+        insta::assert_snapshot!(stage.text(Write, write.clone()).await, @"");
+        assert_eq!(stage.read("a.txt"), "yours\n");
+        stage.text(Write, json!({"path": "a.txt", "content": "what it wrote itself, it knows\n"})).await;
+    }
+
+    #[tokio::test]
+    async fn s0_24_a_folder_in_the_way_is_met_with_words() {
+        let mut stage = Stage::new();
+        stage.file("sub/a.txt", "x");
+        insta::assert_snapshot!(stage.error(Write, json!({"path": "sub", "content": ""})).await, @"");
+        let error = stage.error(Write, json!({"path": "sub/a.txt/b", "content": ""})).await;
+        assert!(error.starts_with("could not write sub/a.txt/b: "), "{error}");
+    }
+
+    #[tokio::test]
+    async fn s4_11_a_person_is_shown_the_diff_and_what_is_at_stake() {
+        let stage = Stage::new();
+        stage.file("a.txt", "one\n");
+        let asked = Write.confirmation(&json!({"path": "a.txt", "content": "two\n"}), &stage.workspace).unwrap();
+        insta::assert_snapshot!(asked.preview, @"");
+        insta::assert_snapshot!(asked.impact.replace(&stage.workspace.cwd.display().to_string(), "CWD"), @"");
+        assert_eq!(stage.read("a.txt"), "one\n");
+    }
+
+    #[test]
+    fn s0_21_writing_is_planned_with_the_paths_it_touches() {
+        let stage = Stage::new();
+        let plan = Write.plan(&json!({"file_path": "b/../a.txt", "content": ""}), &stage.workspace);
+        assert_eq!(plan.access, Access::Write);
+        assert_eq!(plan.on_crash, OnCrash::Unknown);
+        assert_eq!(plan.paths, [stage.path("a.txt").display().to_string()]);
+    }
+}

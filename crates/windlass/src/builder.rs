@@ -1,0 +1,294 @@
+//! Putting an agent together. Nothing here does I/O: connections are made, and TLS is loaded, at the first call.
+
+use crate::{Agent, Protocol, Providers, world};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use windlass_kernel::{Parameters, PermissionMode, Profile, SessionId, State};
+use windlass_llm::{Anthropic, Endpoint, Http, HttpError, HttpOptions, Model, OpenAiChat, Prices};
+use windlass_policy::Policy;
+use windlass_prompt::Facts;
+use windlass_runtime::{Models, NewSession, Setup, StopCheck, World};
+use windlass_store::{MemoryStore, Store};
+use windlass_tools::{Tool, Tools};
+
+/// Output tokens asked for where nothing else is said.
+const MAX_OUTPUT_TOKENS: u32 = 16_384;
+
+pub struct AgentBuilder {
+    cwd: PathBuf,
+    store: Option<Arc<dyn Store>>,
+    providers: Providers,
+    model: String,
+    own_model: Option<Arc<dyn Model>>,
+    tools: Option<Arc<Tools>>,
+    own_tools: Vec<Arc<dyn Tool>>,
+    policy: Policy,
+    mode: PermissionMode,
+    profile: Profile,
+    parameters: Parameters,
+    facts: Facts,
+    interactive: bool,
+    stop_checks: Vec<StopCheck>,
+    prices: Arc<dyn Fn(&str) -> Option<Prices> + Send + Sync>,
+    scratch: Option<PathBuf>,
+    env: BTreeMap<String, String>,
+    always_sync: bool,
+    world: World,
+    worker: String,
+    keep_rule: Arc<dyn Fn(&str) + Send + Sync>,
+    http: HttpOptions,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    #[error("no model is given: name one as PROVIDER/NAME, for example anthropic/claude-sonnet-4-5 or ollama/qwen3")]
+    NoModel,
+    #[error("{0:?} names no model: write PROVIDER/NAME, for example anthropic/claude-sonnet-4-5 or ollama/qwen3")]
+    BadModel(String),
+    #[error("there is no provider {name:?}: known are {known}; give others their address with `[providers.{name}]`")]
+    NoProvider { name: String, known: String },
+    #[error(transparent)]
+    Http(#[from] HttpError),
+}
+
+impl Default for AgentBuilder {
+    fn default() -> AgentBuilder {
+        AgentBuilder {
+            cwd: PathBuf::from("."),
+            store: None,
+            providers: Providers::known(),
+            model: String::new(),
+            own_model: None,
+            tools: None,
+            own_tools: vec![],
+            policy: Policy::default(),
+            mode: PermissionMode::Default,
+            profile: Profile::default(),
+            parameters: Parameters { max_tokens: MAX_OUTPUT_TOKENS, ..Parameters::default() },
+            facts: Facts::default(),
+            interactive: false,
+            stop_checks: vec![],
+            prices: Arc::new(|_| None),
+            scratch: None,
+            env: BTreeMap::new(),
+            always_sync: false,
+            world: world::of_this_machine(),
+            worker: "library".into(),
+            keep_rule: Arc::new(|_| {}),
+            http: HttpOptions::default(),
+        }
+    }
+}
+
+impl AgentBuilder {
+    /// The folder sessions work in; relative paths of tools start here.
+    pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
+        self.cwd = cwd.into();
+        self
+    }
+
+    /// Where sessions are stored; in memory, and gone with the process, if nothing is said.
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    pub fn providers(mut self, providers: Providers) -> Self {
+        self.providers = providers;
+        self
+    }
+
+    /// The model of new sessions, as `PROVIDER/NAME`.
+    pub fn model(mut self, name: impl Into<String>) -> Self {
+        self.model = name.into();
+        self
+    }
+
+    /// A model of one's own, whatever sessions name.
+    pub fn model_of(mut self, model: Arc<dyn Model>) -> Self {
+        self.model = format!("{}/{}", model.provider(), model.name());
+        self.own_model = Some(model);
+        self
+    }
+
+    /// Adds a tool to the registry.
+    pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
+        self.own_tools.push(Arc::new(tool));
+        self
+    }
+
+    /// The registry, in place of the built-in tools.
+    pub fn tools(mut self, tools: Arc<Tools>) -> Self {
+        self.tools = Some(tools);
+        self
+    }
+
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    pub fn mode(mut self, mode: PermissionMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    pub fn parameters(mut self, parameters: Parameters) -> Self {
+        self.parameters = parameters;
+        self
+    }
+
+    /// What the system prompt is made of.
+    pub fn facts(mut self, facts: Facts) -> Self {
+        self.facts = facts;
+        self
+    }
+
+    /// Somebody follows the session and answers its questions; otherwise what would be asked is denied.
+    pub fn interactive(mut self, interactive: bool) -> Self {
+        self.interactive = interactive;
+        self
+    }
+
+    /// A check before a turn ends; the text it gives sends the model back to work.
+    pub fn stop_check(mut self, check: impl Fn(&State) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.stop_checks.push(Arc::new(check));
+        self
+    }
+
+    /// Prices by `PROVIDER/NAME`; without one a call's cost is unknown, never zero.
+    pub fn prices(mut self, prices: impl Fn(&str) -> Option<Prices> + Send + Sync + 'static) -> Self {
+        self.prices = Arc::new(prices);
+        self
+    }
+
+    /// Where outputs too long for the model go.
+    pub fn scratch(mut self, scratch: impl Into<PathBuf>) -> Self {
+        self.scratch = Some(scratch.into());
+        self
+    }
+
+    /// The environment of child processes; empty if nothing is said.
+    pub fn env(mut self, env: BTreeMap<String, String>) -> Self {
+        self.env = env;
+        self
+    }
+
+    /// fsync at every step, not only before side effects and at the end of a turn.
+    pub fn always_sync(mut self, always: bool) -> Self {
+        self.always_sync = always;
+        self
+    }
+
+    pub fn world(mut self, world: World) -> Self {
+        self.world = world;
+        self
+    }
+
+    /// The name of this process in the log.
+    pub fn worker(mut self, worker: impl Into<String>) -> Self {
+        self.worker = worker.into();
+        self
+    }
+
+    /// Called with each rule that an answer of scope "always" added.
+    pub fn keep_rule(mut self, keep: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.keep_rule = Arc::new(keep);
+        self
+    }
+
+    pub fn http(mut self, http: HttpOptions) -> Self {
+        self.http = http;
+        self
+    }
+
+    pub fn build(self) -> Result<Agent, BuildError> {
+        if self.model.is_empty() {
+            return Err(BuildError::NoModel);
+        }
+        if self.own_model.is_none() {
+            provider_of(&self.providers, &self.model)?;
+        }
+        let tools = self.tools.unwrap_or_else(|| {
+            let tools = Tools::default();
+            windlass_tools::builtin().into_iter().for_each(|tool| tools.register(tool));
+            Arc::new(tools)
+        });
+        self.own_tools.into_iter().for_each(|tool| tools.register(tool));
+        let find = find_models(self.own_model, self.providers, Http::new(self.http)?);
+        let mut prompt = self.facts;
+        prompt.cwd = self.cwd.display().to_string();
+        prompt.interactive = self.interactive;
+        let setup = Setup {
+            store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
+            models: Models { find, prices: self.prices },
+            tools,
+            policy: Arc::new(self.policy),
+            prompt,
+            parameters: self.parameters,
+            stop_checks: self.stop_checks,
+            world: self.world,
+            tenant: "local".into(),
+            worker: self.worker,
+            interactive: self.interactive,
+            always_sync: self.always_sync,
+            scratch: self.scratch.unwrap_or_else(|| self.cwd.join(".windlass/scratch")),
+            env: Arc::new(self.env),
+            keep_rule: self.keep_rule,
+        };
+        let defaults = NewSession {
+            session: SessionId(uuid::Uuid::nil()),
+            cwd: self.cwd,
+            agent: "main".into(),
+            model: self.model,
+            mode: self.mode,
+            profile: self.profile,
+        };
+        Ok(Agent { setup: Arc::new(setup), defaults })
+    }
+}
+
+type FindModel = Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, String> + Send + Sync>;
+
+fn find_models(own: Option<Arc<dyn Model>>, providers: Providers, http: Http) -> FindModel {
+    Arc::new(move |name| {
+        if let Some(model) = &own {
+            return Ok(model.clone());
+        }
+        let (provider, model, known) = provider_of(&providers, name).map_err(|error| error.to_string())?;
+        if known.needs_key && known.key.is_none() {
+            let variable = &known.key_variable;
+            return Err(format!("{provider} needs a key: set {variable}, or choose another model with --model"));
+        }
+        let endpoint = Endpoint {
+            provider: provider.to_owned(),
+            base_url: known.base_url.clone(),
+            api_key: known.key.clone(),
+            headers: known.headers.clone(),
+        };
+        let model = model.to_owned();
+        Ok(match known.protocol {
+            Protocol::Anthropic => Arc::new(Anthropic::new(http.clone(), endpoint, model)),
+            Protocol::OpenAiChat => Arc::new(OpenAiChat::new(http.clone(), endpoint, model)),
+        })
+    })
+}
+
+fn provider_of<'a>(
+    providers: &'a Providers,
+    name: &'a str,
+) -> Result<(&'a str, &'a str, &'a crate::Provider), BuildError> {
+    let parts = name.split_once('/').filter(|(provider, model)| !provider.is_empty() && !model.is_empty());
+    let Some((provider, model)) = parts else { return Err(BuildError::BadModel(name.to_owned())) };
+    let known = providers.get(provider).ok_or_else(|| BuildError::NoProvider {
+        name: provider.to_owned(),
+        known: providers.names().collect::<Vec<_>>().join(", "),
+    })?;
+    Ok((provider, model, known))
+}

@@ -1,0 +1,113 @@
+//! How one seed's world is inclined. Drawn per seed, so that over many seeds rare mixtures come up too.
+
+use super::random::Random;
+use windlass_kernel::*;
+
+/// `…_in`: happens once in so many occasions; 0 is never.
+#[derive(Clone, Debug)]
+pub struct Habits {
+    /// Rounds of chance before the world calms down.
+    pub ticks: usize,
+    /// Ask the ladder after each fact, not only after all that came in together.
+    pub eager: bool,
+    pub judging: Judging,
+    pub stop_checks: StopChecks,
+    pub crash_in: usize,
+    /// Crashes there may be in all, so that every story ends.
+    pub crashes_left: usize,
+    pub hang_in: usize,
+    pub deaf_in: usize,
+    pub model_fails_in: usize,
+    pub tool_fails_in: usize,
+    /// A message calls tools.
+    pub calls_in: usize,
+    pub deny_in: usize,
+    pub ask_in: usize,
+    pub outside_in: usize,
+    pub interrupt_in: usize,
+    /// A tool use comes under an id that was used before.
+    pub same_id_in: usize,
+}
+
+/// Where calls are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judging {
+    /// In the batch that begins it.
+    AtOnce,
+    /// In a room of its own.
+    InRoom,
+    Either,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopChecks {
+    Pass,
+    BlockSometimes,
+    BlockAlways,
+}
+
+impl Habits {
+    pub fn draw(random: &mut Random) -> Habits {
+        Habits {
+            ticks: 30 + random.below(120),
+            eager: random.coin(),
+            judging: random.of(&[Judging::AtOnce, Judging::AtOnce, Judging::InRoom, Judging::Either]),
+            stop_checks: random.of(&[StopChecks::Pass, StopChecks::BlockSometimes, StopChecks::BlockAlways]),
+            crash_in: random.of(&[0, 8, 40, 40, 150]),
+            crashes_left: 4 + random.below(12),
+            hang_in: random.of(&[0, 0, 6, 25]),
+            deaf_in: random.of(&[0, 2, 6]),
+            model_fails_in: random.of(&[0, 2, 8, 8]),
+            tool_fails_in: random.of(&[0, 2, 8]),
+            calls_in: random.of(&[1, 2, 2, 4]),
+            deny_in: random.of(&[0, 2, 10]),
+            ask_in: random.of(&[0, 3, 10]),
+            outside_in: random.of(&[3, 8, 20]),
+            interrupt_in: random.of(&[0, 3, 10]),
+            same_id_in: random.of(&[0, 0, 12]),
+        }
+    }
+
+    /// Nothing breaks any more: what is under way comes to its end.
+    pub fn calm(&mut self) {
+        self.crash_in = 0;
+        self.hang_in = 0;
+        self.deaf_in = 0;
+        self.model_fails_in = 0;
+        self.tool_fails_in = 0;
+        self.deny_in = 0;
+        self.ask_in = 0;
+        self.calls_in = 0;
+        self.interrupt_in = 0;
+        self.same_id_in = 0;
+    }
+}
+
+/// One of the named profiles, with limits drawn near enough to be met.
+pub fn profile(random: &mut Random, named: Option<&str>) -> Profile {
+    let name = named.unwrap_or_else(|| random.of(&Profile::NAMES));
+    let mut profile = Profile::named(name).expect("the name was looked at when it was read");
+    if random.coin() {
+        profile.max_turns = 1 + random.below(8) as u32;
+    }
+    if random.one_in(3) {
+        profile.max_stop_blocks = random.below(4) as u32;
+    }
+    if random.one_in(3) {
+        profile.max_reopens = 1 + random.below(4) as u32;
+    }
+    if random.one_in(4) {
+        profile.max_tool_error_rounds = Some(1 + random.below(3) as u32);
+    }
+    if random.one_in(8) {
+        profile.max_session_tokens = Some(200 + random.below(4_000) as u64);
+    }
+    profile.keep_last = random.of(&[0, 1, 2, profile.keep_last]);
+    profile.tools.max_parallel = random.of(&[1, 2, 5]);
+    if random.one_in(4) {
+        profile.tools.start = random.of(&[ToolStart::MessageEnd, ToolStart::ReadersAtBlockEnd, ToolStart::BlockEnd]);
+        profile.tools.order = random.of(&[ToolOrder::Partition, ToolOrder::All, ToolOrder::Serial]);
+        profile.tools.on_sibling_error = random.of(&[OnSiblingError::Continue, OnSiblingError::AbortSiblings]);
+    }
+    profile
+}

@@ -1,0 +1,319 @@
+//! A room as a script: what it will report, in which order, and what it does to the world on the way.
+
+use super::habits::{Habits, StopChecks};
+use super::random::Random;
+use std::collections::VecDeque;
+use windlass_kernel::*;
+
+/// Chances that pass before the hands answer for a room that was called back and stays silent.
+const GRACE: usize = 4;
+/// Broken-off text ends so, to be told from whole text wherever it turns up.
+pub const BROKEN_OFF: char = '~';
+
+pub struct Room {
+    pub work: Seq,
+    pub kind: Kind,
+    pub script: VecDeque<Act>,
+    /// It does not hear that it is called back.
+    pub deaf: bool,
+    /// Once called back: chances left before it is answered for.
+    pub grace: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Model,
+    Judge,
+    Tool { writes: bool },
+    Compact,
+    Finish,
+}
+
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Facts that arrive together.
+    Report(Vec<Event>),
+    /// The tool does what it was called for.
+    Effect(CallId),
+    /// Nothing more ever comes.
+    Hang,
+}
+
+/// The tools of this world, by what is known of them.
+pub const TOOLS: [&str; 6] = ["read", "fetch", "write", "agent", "ask_user", "nothing"];
+
+/// What a call of the tool `name` would touch.
+pub fn plan(name: &str) -> CallPlan {
+    let (access, on_crash) = match name {
+        "read" | "ask_user" | "nothing" => (Access::Read, OnCrash::Repeat),
+        // It only looks, but every look costs money.
+        "fetch" => (Access::Read, OnCrash::Unknown),
+        "agent" => (Access::Write, OnCrash::Rejoin),
+        _ => (Access::Write, OnCrash::Unknown),
+    };
+    CallPlan { access, on_crash, ..CallPlan::default() }
+}
+
+impl Room {
+    /// Whether it would say or do something next.
+    pub fn can_move(&self) -> bool {
+        !matches!(self.script.front(), None | Some(Act::Hang))
+    }
+
+    /// The room is called back. One in four finishes before it hears.
+    pub fn call_back(&mut self, random: &mut Random) {
+        self.grace = Some(GRACE);
+        let will_finish = !self.script.iter().any(|act| matches!(act, Act::Hang));
+        if self.deaf || (will_finish && random.one_in(4)) {
+            return;
+        }
+        self.script = self.last_words(random).into();
+    }
+
+    fn last_words(&self, random: &mut Random) -> Vec<Act> {
+        let mut words = Vec::new();
+        if self.kind == Kind::Model && random.coin() {
+            let block = ContentBlock::text(format!("w{}.heard{BROKEN_OFF}", self.work));
+            words.push(Event::BlockFinished { work: self.work, index: 99, block, partial: true });
+        }
+        // A tool that acted before it heard still has its effect; what it reports is that it was called back.
+        words.push(self.obedience(Outcome::Cancelled));
+        if random.coin() { words.into_iter().map(|word| Act::Report(vec![word])).collect() } else { vec![Act::Report(words)] }
+    }
+
+    /// What the hands say for a room that stays silent.
+    pub fn stand_in(&self) -> Event {
+        let unsure = self.kind == Kind::Tool { writes: true };
+        self.obedience(if unsure { Outcome::Unknown } else { Outcome::Cancelled })
+    }
+
+    fn obedience(&self, outcome: Outcome) -> Event {
+        let work = self.work;
+        match self.kind {
+            Kind::Model => Event::ModelCancelled { work, spent: Spent::default() },
+            Kind::Compact => Event::CompactionFailed { work, message: "called back".into() },
+            Kind::Finish => Event::TurnFinished { work, end: End::Interrupted },
+            Kind::Tool { .. } | Kind::Judge => {
+                let call = self.script.iter().rev().find_map(Act::call).cloned();
+                let text = format!("w{work} called back, {outcome:?}");
+                finished(work, call.unwrap_or_else(|| "?".into()), outcome, text, false)
+            }
+        }
+    }
+}
+
+impl Act {
+    /// The call a tool's act is about.
+    fn call(&self) -> Option<&CallId> {
+        match self {
+            Act::Effect(call) => Some(call),
+            Act::Report(events) => events.iter().find_map(|event| match event {
+                Event::ToolStarted(started) => Some(&started.call),
+                Event::ToolFinished(done) => Some(&done.call),
+                _ => None,
+            }),
+            Act::Hang => None,
+        }
+    }
+}
+
+/// What a model will say.
+pub struct Speech<'a> {
+    pub work: Seq,
+    pub habits: &'a Habits,
+    /// The number of the next fresh call id.
+    pub next_call: &'a mut u64,
+    pub used_ids: Vec<CallId>,
+}
+
+impl Speech<'_> {
+    pub fn script(self, random: &mut Random) -> VecDeque<Act> {
+        let Speech { work, habits, next_call, used_ids } = self;
+        let blocks = random.below(5);
+        let calling = random.one_in(habits.calls_in);
+        let mut says = Vec::new();
+        for index in 0..blocks as u32 {
+            let block = match random.below(8) {
+                0 => ContentBlock::Thinking { thinking: format!("w{work}.{index}"), signature: None },
+                1 if random.coin() => ContentBlock::text(""),
+                _ if calling && random.below(3) > 0 => {
+                    let id = match used_ids.len() {
+                        0 => None,
+                        many => random.one_in(habits.same_id_in).then(|| used_ids[random.below(many)].clone()),
+                    };
+                    let fresh = || {
+                        *next_call += 1;
+                        CallId(format!("c{next_call}"))
+                    };
+                    let id = id.unwrap_or_else(fresh);
+                    let name = random.of(&["read", "read", "read", "write", "write", random.of(&TOOLS)]).into();
+                    let input = serde_json::json!({ "of": work });
+                    ContentBlock::ToolUse(ToolUse { id, name, input })
+                }
+                _ => ContentBlock::text(format!("w{work}.{index}")),
+            };
+            says.push(block);
+        }
+        let ending = Ending::draw(random, habits, says.len());
+        ending.script(random, work, says)
+    }
+}
+
+/// How a message ends: whole, broken off after so many blocks, or never.
+enum Ending {
+    Whole,
+    Broken(usize),
+    Never(usize),
+}
+
+impl Ending {
+    fn draw(random: &mut Random, habits: &Habits, blocks: usize) -> Ending {
+        if random.one_in(habits.model_fails_in) {
+            return Ending::Broken(random.below(blocks + 1));
+        }
+        if random.one_in(habits.hang_in) {
+            return Ending::Never(random.below(blocks + 1));
+        }
+        Ending::Whole
+    }
+
+    fn script(self, random: &mut Random, work: Seq, mut says: Vec<ContentBlock>) -> VecDeque<Act> {
+        let calls = says.iter().any(|block| matches!(block, ContentBlock::ToolUse(_)));
+        if let Ending::Broken(heard) | Ending::Never(heard) = self {
+            says.truncate(heard);
+        }
+        let block = |(index, block)| Event::BlockFinished { work, index: index as u32, block, partial: false };
+        let mut script: VecDeque<_> = says.into_iter().enumerate().map(block).map(|event| Act::Report(vec![event])).collect();
+        match self {
+            Ending::Whole => script.push_back(Act::Report(vec![whole(random, work, calls)])),
+            Ending::Broken(_) => {
+                let mut last = Vec::new();
+                if random.coin() {
+                    let block = ContentBlock::text(format!("w{work}.cut{BROKEN_OFF}"));
+                    last.push(Event::BlockFinished { work, index: 99, block, partial: true });
+                }
+                last.push(broken(random, work));
+                script.push_back(Act::Report(last));
+            }
+            Ending::Never(_) => script.push_back(Act::Hang),
+        }
+        script
+    }
+}
+
+fn whole(random: &mut Random, work: Seq, calls: bool) -> Event {
+    use StopReason::*;
+    let stop = match calls {
+        true => random.of(&[ToolUse, ToolUse, ToolUse, ToolUse, MaxTokens, EndTurn]),
+        false => random.of(&[EndTurn, EndTurn, EndTurn, EndTurn, MaxTokens, Pause, Refusal, StopSequence, Other]),
+    };
+    let usage = Usage { input: 40, output: 10, ..Usage::default() };
+    Event::ModelFinished { work, stop, raw_stop: None, spent: Spent { usage, ..Spent::default() } }
+}
+
+fn broken(random: &mut Random, work: Seq) -> Event {
+    use FailureKind::*;
+    let kind = random.of(&[Transient, Transient, Transient, Overloaded, Overloaded, TooLong, Auth, Invalid]);
+    let error = ModelFailure { kind, message: format!("w{work} {kind:?}"), status: None, retry_after_ms: None };
+    Event::ModelFailed { work, error, spent: Spent::default() }
+}
+
+/// What the policy says of `call`: the verdict and, where somebody is to be asked, the question.
+pub fn verdict(random: &mut Random, habits: &Habits, work: Seq, call: &Call) -> Vec<Event> {
+    let (verdict, reason) = match call.name.as_str() {
+        "nothing" => (Verdict::Invalid, "Unknown tool: nothing".into()),
+        "ask_user" => (Verdict::Ask, String::new()),
+        _ if random.one_in(habits.deny_in) => (Verdict::Deny, format!("w{work} denied")),
+        _ if random.one_in(habits.ask_in) => (Verdict::Ask, String::new()),
+        _ => (Verdict::Allow, String::new()),
+    };
+    let input = random.one_in(8).then(|| serde_json::json!({ "rewritten": work }));
+    let (stage, plan) = ("rule".to_owned(), plan(&call.name));
+    let judged = Judged { work, call: call.id.clone(), verdict, stage, rule: None, reason, input, plan };
+    let mut events = vec![Event::Judged(Box::new(judged))];
+    if verdict == Verdict::Ask {
+        let kind = if call.name == "ask_user" { QuestionKind::Words } else { QuestionKind::Approval };
+        let question = Question {
+            hash: format!("hash of w{work}"),
+            kind,
+            preview: call.name.clone(),
+            impact: String::new(),
+            rule: None,
+            proposed: vec![],
+            options: vec![],
+        };
+        events.push(Event::Asked { call: call.id.clone(), question: Box::new(question) });
+    }
+    events
+}
+
+/// What running `call` comes to.
+pub fn tool(random: &mut Random, habits: &Habits, state: &State, work: Seq, call: &Call) -> VecDeque<Act> {
+    let plan = call.plan.clone().unwrap_or_default();
+    let started = ToolStarted {
+        work,
+        call: call.id.clone(),
+        plan,
+        idempotency_key: format!("{work}"),
+        process: Some(Process { pid: 7, started: work.0 }),
+    };
+    let outcome = if random.one_in(habits.tool_fails_in) { Outcome::Error } else { Outcome::Ok };
+    let aborts = outcome == Outcome::Error && state.profile.tools.on_sibling_error == OnSiblingError::AbortSiblings;
+    let result = finished(work, call.id.clone(), outcome, format!("w{work} result"), aborts);
+    let mut script = VecDeque::from([
+        Act::Report(vec![Event::ToolStarted(Box::new(started))]),
+        Act::Effect(call.id.clone()),
+        Act::Report(vec![result]),
+    ]);
+    if random.one_in(habits.hang_in) {
+        // It hangs before it has done anything, or after.
+        script.insert(1 + random.below(2), Act::Hang);
+    }
+    script
+}
+
+fn finished(work: Seq, call: CallId, outcome: Outcome, text: String, aborts_siblings: bool) -> Event {
+    Event::ToolFinished(Box::new(ToolFinished {
+        work,
+        call,
+        outcome,
+        blocks: vec![ContentBlock::text(text)],
+        value: None,
+        output: None,
+        files: vec![],
+        aborts_siblings,
+        took_ms: 1,
+    }))
+}
+
+/// What the stop checks say.
+pub fn checks(random: &mut Random, habits: &Habits, work: Seq) -> VecDeque<Act> {
+    if random.one_in(habits.hang_in) {
+        return VecDeque::from([Act::Hang]);
+    }
+    let blocks = match habits.stop_checks {
+        StopChecks::Pass => false,
+        StopChecks::BlockSometimes => random.one_in(3),
+        StopChecks::BlockAlways => true,
+    };
+    let event = match blocks {
+        true => Event::StopBlocked { work, text: format!("not done yet, says w{work}") },
+        false => Event::TurnFinished { work, end: End::Done },
+    };
+    VecDeque::from([Act::Report(vec![event])])
+}
+
+/// What a compaction comes to.
+pub fn compaction(random: &mut Random, habits: &Habits, state: &State, work: Seq) -> VecDeque<Act> {
+    if random.one_in(habits.hang_in) {
+        return VecDeque::from([Act::Hang]);
+    }
+    let spent = Spent { usage: Usage { input: 20, output: 5, ..Usage::default() }, ..Spent::default() };
+    let event = match state.split() {
+        Some(upto) if !random.one_in(habits.model_fails_in) => {
+            Event::Compacted { work, upto, summary: format!("summary by w{work}"), spent }
+        }
+        _ => Event::CompactionFailed { work, message: "no place to cut".into() },
+    };
+    VecDeque::from([Act::Report(vec![event])])
+}
