@@ -11,7 +11,7 @@ pub struct Profile {
     pub max_turns: u32,
     /// Failed model calls in a row before the turn ends.
     pub max_model_errors: u32,
-    /// Rounds in a row with every call failed before the turn ends; none: no limit.
+    /// Rounds in a row in which a call failed and none succeeded, before the turn ends; none: no limit.
     pub max_tool_error_rounds: Option<u32>,
     /// Calls denied in a row before the turn ends.
     pub max_denials: u32,
@@ -33,7 +33,7 @@ pub struct Profile {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ToolProfile {
-    /// Calls that may run at once.
+    /// Calls that may run at once; 0 is taken as 1.
     pub max_parallel: u32,
     pub order: ToolOrder,
     pub start: ToolStart,

@@ -5,7 +5,7 @@ use crate::*;
 /// The first call of `round`, in call order, that may start.
 pub fn startable(round: &Round, profile: &ToolProfile) -> Option<CallId> {
     let running = round.calls.iter().filter(|call| matches!(call.phase, Phase::Running { .. })).count();
-    if running >= profile.max_parallel as usize {
+    if running >= profile.max_parallel.max(1) as usize {
         return None;
     }
     let may_start = |(place, call): &(usize, &Call)| {

@@ -249,6 +249,14 @@ impl Call {
         matches!(self.phase, Phase::Done { .. })
     }
 
+    /// How it ended, once it has.
+    pub fn outcome(&self) -> Option<Outcome> {
+        match self.phase {
+            Phase::Done { outcome, .. } => Some(outcome),
+            _ => None,
+        }
+    }
+
     /// Neither running nor done: closing it undoes nothing.
     pub fn is_unbegun(&self) -> bool {
         matches!(self.phase, Phase::New | Phase::Judging { .. } | Phase::Asking { .. } | Phase::Allowed)

@@ -2,6 +2,8 @@
 
 mod decode;
 mod encode;
+#[cfg(test)]
+mod tests;
 
 use crate::body::Segments;
 use crate::call::call;

@@ -212,11 +212,15 @@ impl Target {
 
 /// The error and its causes, outermost first.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error| {
-        // An I/O error made from another one hides it from `source`.
-        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source())
-    })
+    std::iter::successors(Some(error), |error| inner(*error))
+}
+
+fn inner<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    // An I/O error made from another one hides it from `source`.
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(inner) => Some(inner),
+        None => error.source(),
+    }
 }
 
 /// The innermost cause: the one that says what happened.

@@ -19,6 +19,8 @@ mod openai_chat;
 mod price;
 mod protocol;
 pub mod sse;
+#[cfg(test)]
+mod testing;
 
 pub use anthropic::Anthropic;
 pub use endpoint::{ApiKey, Endpoint};

@@ -112,3 +112,104 @@ impl Kept {
 pub(crate) fn missing(what: &str, media_type: &str, blob: &BlobRef) -> String {
     format!("[{what} ({media_type}, {} bytes) that is no longer available]", blob.bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::anthropic::Messages;
+    use crate::openai_chat::Chat;
+    use crate::protocol::Protocol;
+    use crate::testing::*;
+    use crate::{Memo, Request};
+    use serde_json::json;
+    use std::sync::Arc;
+    use windlass_kernel::{ContentBlock, Message};
+
+    /// A text that is large enough to be sent as it lies.
+    fn large(letter: &str) -> ContentBlock {
+        ContentBlock::text(letter.repeat(5_000))
+    }
+
+    fn talk(count: usize) -> Request {
+        let say = |n: usize| match n % 2 {
+            0 => Message::user(vec![large("u")]),
+            _ => Message::assistant(vec![large("a")]),
+        };
+        request((0..count).map(say).collect())
+    }
+
+    /// Where the large pieces of the body lie, in order.
+    fn places<P: Protocol>(request: &Request) -> Vec<*const u8> {
+        let body = P::encode(&target("anthropic"), request).into_body();
+        body.segments().filter(|segment| segment.len() > 4_900).map(|segment| segment.as_ptr()).collect()
+    }
+
+    fn only_the_new_is_encoded<P: Protocol>() {
+        let mut request = talk(10);
+        let before = places::<P>(&request);
+        assert_eq!(before.len(), 10);
+        assert_eq!(places::<P>(&request), before, "nothing new, nothing encoded");
+        request.messages.push(Arc::new(Message::user(vec![large("n")])));
+        let after = places::<P>(&request);
+        assert_eq!(after[..10], before);
+        assert_eq!(after.len(), 11);
+    }
+
+    #[test]
+    fn a_further_message_leaves_the_bytes_of_the_earlier_ones() {
+        only_the_new_is_encoded::<Messages>();
+        only_the_new_is_encoded::<Chat>();
+    }
+
+    #[test]
+    fn after_a_compaction_what_follows_the_first_difference_is_dropped() {
+        let mut request = talk(6);
+        let before = places::<Messages>(&request);
+        let summary = Arc::new(Message::user(vec![large("s")]));
+        request.messages.splice(2..4, [summary]);
+        let after = places::<Messages>(&request);
+        assert_eq!(after[..2], before[..2]);
+        let fresh = Request { memo: Memo::default(), ..request.clone() };
+        assert_eq!(body::<Messages>("anthropic", &request), body::<Messages>("anthropic", &fresh));
+    }
+
+    #[test]
+    fn one_memo_serves_several_protocols_and_providers() {
+        let request = talk(4);
+        let before = places::<Messages>(&request);
+        for provider in ["anthropic", "openai", "elsewhere"] {
+            let fresh = Request { memo: Memo::default(), ..request.clone() };
+            assert_eq!(body::<Chat>(provider, &request), body::<Chat>(provider, &fresh));
+            assert_eq!(body::<Messages>(provider, &request), body::<Messages>(provider, &fresh));
+        }
+        assert_ne!(places::<Messages>(&request), before, "the oldest of too many encodings was given up");
+    }
+
+    #[test]
+    fn changed_tools_and_prompts_show_in_the_next_request() {
+        let mut request = talk(2);
+        let before = places::<Messages>(&request);
+        request.tools = [].into();
+        assert!(body::<Messages>("anthropic", &request)["tools"].is_null());
+        let mut system = request.system.to_vec();
+        system[1].text = "Another folder.".into();
+        request.system = system.into();
+        assert_eq!(body::<Messages>("anthropic", &request)["system"][1]["text"], json!("Another folder."));
+        assert_eq!(places::<Messages>(&request), before, "the messages were not touched");
+    }
+
+    #[test]
+    fn the_breakpoint_does_not_change_the_kept_bytes() {
+        let mut request = talk(1);
+        let prefix = |request: &Request| -> Vec<u8> {
+            let body = Messages::encode(&target("anthropic"), request).into_body();
+            body.segments().flat_map(|segment| segment.to_vec()).collect()
+        };
+        let first = prefix(&request);
+        request.messages.push(Arc::new(Message::assistant(vec![ContentBlock::text("Yes.")])));
+        let second = prefix(&request);
+        let mark = br#","cache_control":{"type":"ephemeral"}}]}]}"#;
+        let common = first.len() - mark.len();
+        assert_eq!(first[common..], mark[..]);
+        assert_eq!(first[..common], second[..common]);
+    }
+}

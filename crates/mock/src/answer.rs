@@ -117,11 +117,12 @@ pub struct Given<'r> {
 pub fn answer(step: &Step, reply: &MessageReply, given: &mut Given) -> Answer {
     let mut ids = Ids::of(given.request);
     let mut blocks = Vec::new();
+    let calls_per_round = step.called_tools().count() * step.parallel;
     for form in &reply.blocks {
         let copies = if matches!(form, script::Block::Tool { .. }) { step.parallel } else { 1 };
         for _ in 0..copies {
             given.names.insert("k".into(), ids.calls.to_string());
-            given.names.insert("n".into(), (given.nth * step.parallel + ids.calls).to_string());
+            given.names.insert("n".into(), (given.nth * calls_per_round + ids.calls).to_string());
             let (kind, said) = block(form, &given.names, &mut ids);
             blocks.push(Block { kind, said: Said::Text(said), fragment: step.pace.fragment.unwrap_or(usize::MAX) });
         }

@@ -86,22 +86,17 @@ impl Condition {
     }
 
     fn unmet_patterns(&self, request: &Request) -> Option<String> {
-        let model = || request.model.as_deref().unwrap_or_default().to_string();
-        let looks: [(&str, &Option<Pattern>, &dyn Fn() -> String); 5] = [
-            ("model", &self.model, &model),
-            ("first_user", &self.first_user, &|| request.first_user_text()),
-            ("last_user", &self.last_user, &|| request.last_user_text()),
-            ("tool_result", &self.tool_result, &|| request.newest_results()),
-            ("system", &self.system, &|| request.system_text()),
-        ];
-        for (key, pattern, text) in looks {
-            let Some(Pattern(regex)) = pattern else { continue };
-            let text = text();
-            if !regex.is_match(&text) {
-                return Some(format!("{key} = '{regex}' matches nothing in: {}", excerpt(&text)));
-            }
-        }
-        None
+        let look = |key: &str, pattern: &Option<Pattern>, text: fn(&Request) -> String| {
+            let Pattern(regex) = pattern.as_ref()?;
+            let text = text(request);
+            let unmet = || format!("{key} = '{regex}' matches nothing in: {}", excerpt(&text));
+            (!regex.is_match(&text)).then(unmet)
+        };
+        look("model", &self.model, |request| request.model.as_deref().unwrap_or_default().to_string())
+            .or_else(|| look("first_user", &self.first_user, |request| request.first_user_text()))
+            .or_else(|| look("last_user", &self.last_user, |request| request.last_user_text()))
+            .or_else(|| look("tool_result", &self.tool_result, |request| request.newest_results()))
+            .or_else(|| look("system", &self.system, |request| request.system_text()))
     }
 
     fn unmet_texts(&self, request: &Request) -> Option<String> {

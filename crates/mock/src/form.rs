@@ -157,10 +157,10 @@ pub fn parse(text: &str) -> Result<Script, ScriptError> {
     let form: ScriptForm = toml::from_str(text).map_err(|e: toml::de::Error| {
         let mut message = e.message().trim().replace('\n', "; ");
         // The reader's words for a wrong value leave out the value; the line shows it.
-        if let Some(value) = e.span().and_then(|span| text.get(span)).filter(|v| v.len() < 100 && !v.contains('\n')) {
-            if !message.contains(value.trim_matches(['"', '\''])) {
-                message = format!("`{value}`: {message}");
-            }
+        let value = e.span().and_then(|span| text.get(span)).unwrap_or_default();
+        let short = !value.is_empty() && value.len() < 100 && !value.contains('\n');
+        if short && !message.contains(value.trim_matches(['"', '\''])) {
+            message = format!("`{value}`: {message}");
         }
         error((e.span().unwrap_or(0..0), message))
     })?;
@@ -510,7 +510,38 @@ mod tests {
             "repeat = true\n[[step]]\nblocks = []\ntimes = 1",
         ];
         let errors: Vec<String> = texts.iter().map(|text| error(text)).collect();
-        insta::assert_snapshot!(errors.join("\n"), @"");
+        insta::assert_snapshot!(errors.join("\n"), @r#"
+        script line 1: the script has no [[step]]
+        script line 2: unknown field `bloks`, expected one of `name`, `when`, `times`, `expect`, `capture`, `needs_tools`, `unoffered`, `blocks`, `rounds`, `parallel`, `text_bytes`, `chunk`, `stop`, `usage`, `status`, `headers`, `error`, `content_type`, `body`, `cut`, `hang`, `error_event`, `delay_ms`, `gap_ms`, `fragment`, `split`, `crlf`, `ping_every`
+        script line 1: the step says nothing: give it `blocks`, `text_bytes`, `status`, `body`, `cut` or `hang`
+        script line 2: unknown field `txt`, expected one of `text`, `thinking`, `signature`, `redacted_thinking`, `tool`, `id`, `input`, `raw_input`, `native`
+        script line 3: a block has exactly one of `text`, `thinking`, `redacted_thinking`, `tool`, `native`
+        script line 2: `${port}` is unknown here: known are i, k, n, sid; add it to the step's `capture`, or write `$${port}` for the text itself
+        script line 2: JSON has no dates: write "2026-01-01" in quotes
+        script line 2: `input` and `raw_input` exclude each other
+        script line 3: `port = (\d+` is no regular expression: unclosed group
+        script line 2: `port` captures nothing: put the wanted part in (…)
+        script line 2: unknown variant `sky`, expected one of `newest`, `results`, `user`, `first_user`, `system`, `all`
+        script line 2: a capture cannot be named `i`: it always has its own meaning
+        script line 3: invalid value: integer `0`, expected a nonzero usize
+        script line 3: invalid value: integer `-1`, expected u64
+        script line 3: `when` is empty: name what the request must have
+        script line 3: `(` is no regular expression: unclosed group
+        script line 1: `rounds` needs a place in the order: leave out `times`
+        script line 1: `parallel` needs a `tool` block to repeat
+        script line 2: status 42 is none of 200 to 599
+        script line 1: status 302 is no error: give the answer with `body`
+        script line 1: `blocks` are never sent with an error: leave out `status` and `error`, or them
+        script line 3: `retry after` is no header name
+        script line 3: cut: needs exactly one of `after_events`, `after_bytes`, `in_block` with `after_chars`, `before_answer`
+        script line 3: cut: in_block = 3: the step has 0 blocks, counted from 0
+        script line 3: cut: an answer without events breaks `after_bytes` or `before_answer`
+        script line 1: `cut, hang, error_event` exclude each other: an answer breaks once
+        script line 2: `key` is never read with `auth = "none"`: leave one of them out
+        script line 1: `x` captures nothing: put the session's id in (…)
+        script line 1: the conversation has no [[conversation.step]]
+        script line 2: `repeat` has nothing to repeat: every step has `when` or `times`
+        "#);
     }
 
     #[test]

@@ -215,10 +215,7 @@ impl<'a> Request<'a> {
     /// Whether one of the newest tool results is an error. OpenAI has no flag for it: there, a text beginning with
     /// `error` counts as one.
     pub fn newest_result_failed(&self) -> bool {
-        self.newest().iter().flat_map(Message::results).any(|result| match result.is_error {
-            Some(failed) => failed,
-            None => result.from_tool_message && starts_with_error(&result.text()),
-        })
+        self.newest().iter().flat_map(Message::results).any(|result| result.failed())
     }
 
     /// The text of all tool results, oldest first, one per line.
@@ -245,19 +242,24 @@ fn join_results(messages: &[Message]) -> String {
     messages.iter().flat_map(Message::results).map(|result| result.text()).collect::<Vec<_>>().join("\n")
 }
 
-/// One tool's answer, in either protocol.
-pub struct ResultView<'m, 'a> {
-    pub is_error: Option<bool>,
-    from_tool_message: bool,
-    message: &'m Message<'a>,
-    part: Option<&'m Part<'a>>,
+/// One tool's answer: a block of a message, or a whole message.
+pub enum ResultView<'m, 'a> {
+    Block(&'m Part<'a>),
+    Message(&'m Message<'a>),
 }
 
 impl ResultView<'_, '_> {
-    pub fn text(&self) -> String {
-        match self.part {
-            Some(part) => part.content.map(text_of).unwrap_or_default(),
-            None => self.message.own_text(),
+    fn text(&self) -> String {
+        match self {
+            ResultView::Block(part) => part.content.map(text_of).unwrap_or_default(),
+            ResultView::Message(message) => message.own_text(),
+        }
+    }
+
+    fn failed(&self) -> bool {
+        match self {
+            ResultView::Block(part) => part.is_error == Some(true),
+            ResultView::Message(message) => starts_with_error(&message.own_text()),
         }
     }
 }
@@ -272,9 +274,8 @@ impl<'a> Message<'a> {
 
     /// The tool results that the message holds, or is.
     pub fn results(&self) -> impl Iterator<Item = ResultView<'_, 'a>> {
-        let view = |part: Option<&'_ Part<'a>>| (self, part);
-        let own = (self.role == "tool").then(|| view(None));
-        let inner = self.parts().iter().filter(|part| part.kind == "tool_result").map(move |part| view(Some(part)));
+        let own = (self.role == "tool").then_some(ResultView::Message(self));
+        let inner = self.parts().iter().filter(|part| part.kind == "tool_result").map(ResultView::Block);
         own.into_iter().chain(inner)
     }
 

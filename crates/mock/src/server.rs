@@ -186,23 +186,30 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 async fn connection(stream: TcpStream, number: u64, shared: Arc<Shared>) {
     let gauge = Arc::new(Gauge::default());
     let socket = Socket::new(stream, gauge.clone());
-    let service = service_fn(move |request| serve(request, number, shared.clone(), gauge.clone()));
+    let service = service_fn(move |request| {
+        let entry = entry(&request, number, &shared);
+        serve(request, entry, shared.clone(), gauge.clone())
+    });
     // A connection's end, by whomever, is in the log of the request it ended.
     let _ = hyper::server::conn::http1::Builder::new().serve_connection(socket, service).await;
 }
 
+/// A request's line in the log, from the moment its head is read: the client may leave before anything else runs.
+fn entry(request: &hyper::Request<Incoming>, conn: u64, shared: &Shared) -> Entry {
+    let at = At { arrive: now(), ..At::default() };
+    let seq = shared.seq.fetch_add(1, Relaxed) + 1;
+    let (method, path) = (request.method().to_string(), request.uri().path().to_string());
+    Entry::new(Line { seq, conn, at, method, path, ..Line::default() }, shared.log.clone())
+}
+
 async fn serve(
     request: hyper::Request<Incoming>,
-    conn: u64,
+    mut entry: Entry,
     shared: Arc<Shared>,
     gauge: Arc<Gauge>,
 ) -> Result<hyper::Response<Play>, Cut> {
-    let arrive = now();
-    let seq = shared.seq.fetch_add(1, Relaxed) + 1;
     let (head, body) = request.into_parts();
-    let (method, path) = (head.method.to_string(), head.uri.path().to_string());
-    let line = Line { seq, conn, at: At { arrive, ..At::default() }, method, path, ..Line::default() };
-    let mut entry = Entry::new(line, shared.log.clone());
+    let seq = entry.line.seq;
     let collected = Limited::new(body, BODY_BYTES).collect().await;
     entry.line.at.body = now();
     let too_large = collected.as_ref().is_err_and(|e| e.is::<http_body_util::LengthLimitError>());

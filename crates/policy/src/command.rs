@@ -33,7 +33,9 @@ impl CommandPattern {
         for word in words {
             match word {
                 Word { text, quoted: false } if text == "*" && parts.is_empty() => {
-                    return Err("`*` stands for words after a program: name the program, or write the tool alone".into());
+                    return Err(
+                        "`*` stands for words after a program: name the program, or write the tool alone".into()
+                    );
                 }
                 Word { text, quoted: false } if text == "*" => parts.extend([Part::One, Part::Many]),
                 Word { text, quoted: false } if text.contains('*') => {
@@ -58,13 +60,14 @@ impl CommandPattern {
 
     /// Whether anything in the command may be meant.
     pub(crate) fn catches(&self, reading: &Reading) -> bool {
-        reading.segments().any(|segment| segment.programs().into_iter().any(|start| self.catches_at(segment, start)))
+        reading.segments().any(|segment| segment.programs.iter().any(|start| self.catches_at(segment, *start)))
     }
 
     fn catches_at(&self, segment: &Segment, start: usize) -> bool {
         let words = &segment.words[start..];
         let as_named = matches(&self.0, words.len(), |at, want| words[at] == *want);
-        as_named || matches(&self.0, words.len(), |at, want| *want == if at == 0 { base(&words[0]) } else { &words[at] })
+        as_named
+            || matches(&self.0, words.len(), |at, want| *want == if at == 0 { base(&words[0]) } else { &words[at] })
     }
 
     fn spells_sharp_options(&self, words: &[Word]) -> bool {

@@ -56,9 +56,9 @@ impl Place<'_> {
         if let Some(disk) = segment.targets.iter().find(|target| is_disk(target)) {
             return Some(format!("it overwrites the disk {disk}"));
         }
-        segment.programs().into_iter().find_map(|start| {
+        segment.programs.iter().find_map(|start| {
             let arguments = &segment.words[start + 1..];
-            match base(&segment.words[start]) {
+            match base(&segment.words[*start]) {
                 "cd" | "pushd" => self.enter(arguments),
                 "rm" => self.danger_of_rm(arguments),
                 "find" => self.danger_of_find(arguments),
@@ -107,6 +107,9 @@ impl Place<'_> {
     }
 
     fn danger_of_deleting(&self, target: &str) -> Option<String> {
+        if target.is_empty() {
+            return None;
+        }
         let spot = self.resolve(target);
         let depth = spot.split('/').count();
         let is_home = spot == "~"
@@ -129,8 +132,6 @@ impl Place<'_> {
 
     /// The folder or file a word means: absolute or from `~`. A last part of stars means what holds it.
     fn resolve(&self, word: &str) -> String {
-        let word = word.trim_end_matches('/').trim_end_matches("/*").trim_end_matches("/.*");
-        let word = if matches!(word, "*" | ".*" | "**") { "." } else { word };
         let (start, rest) = self.start(word);
         let mut parts: Vec<&str> = Vec::new();
         for part in start.split('/').skip(1).chain(rest.split('/')) {
@@ -266,11 +267,27 @@ mod tests {
     }
 
     #[test]
+    fn the_reason_says_what_would_be_lost() {
+        for (command, lost) in [
+            ("rm -rf /", "the whole file system"),
+            ("cd src && rm -rf /*", "the whole file system"),
+            ("cd src && rm -rf ~", "a home folder"),
+            ("cd src && rm -rf ..", "the whole workspace"),
+            ("cd src && rm -rf ../*", "the whole workspace"),
+            ("rm -rf ../../work/*", "a folder above the workspace"),
+        ] {
+            let danger = danger(command, "/work/app").unwrap_or_default();
+            assert!(danger.contains(lost), "{command}: {danger}");
+        }
+    }
+
+    #[test]
     fn what_is_not_sure_to_be_ruin_is_left_to_the_rules() {
         for command in [
             "rm -rf target",
             "rm -rf ./target/*",
             "rm -f /",
+            "rm -rf \"\"",
             "rm -rf /tmp/x",
             "rm -rf ~/.cache/x",
             "rm -rf /work/other",

@@ -5,7 +5,7 @@ use crate::floor::HardFloor;
 use crate::mode::{EverydayMode, RulingMode};
 use crate::propose::{propose, shell_word};
 use crate::rule::{AllowRules, AskRules, DenyRules, Grants, RuleError};
-use windlass_kernel::{PermissionMode, Verdict};
+use windlass_kernel::Verdict;
 
 /// The rules of a session's owner, read once.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +62,6 @@ fn fallback(ask: &Ask) -> Opinion {
 /// Where nobody can be asked, an ask is a no that names what would make it a yes.
 fn refuse(opinion: Opinion, ask: &Ask) -> Opinion {
     let way_out = match (&opinion.rule, opinion.proposed.first()) {
-        _ if ask.mode == PermissionMode::Plan => "leave plan mode, or do without it".into(),
         (Some(rule), _) => format!("take the ask rule {} out, or use --yes", shell_word(rule)),
         (None, Some(rule)) => format!("allow it with --allow {} or --yes", shell_word(rule)),
         (None, None) if ask.command().is_some() => {

@@ -8,12 +8,42 @@ use crate::words::{Word, simple};
 
 /// Programs whose second word names what they do, so that the two together say enough for a rule.
 const WITH_SUBCOMMAND: [&str; 20] = [
-    "cargo", "git", "npm", "pnpm", "yarn", "bun", "go", "pip", "uv", "poetry", "docker", "kubectl", "gh", "make", "just",
-    "rustup", "dotnet", "gradle", "mvn", "terraform",
+    "cargo",
+    "git",
+    "npm",
+    "pnpm",
+    "yarn",
+    "bun",
+    "go",
+    "pip",
+    "uv",
+    "poetry",
+    "docker",
+    "kubectl",
+    "gh",
+    "make",
+    "just",
+    "rustup",
+    "dotnet",
+    "gradle",
+    "mvn",
+    "terraform",
 ];
 /// Second words that run or set up whatever is given to them: no prefix.
-const RUNS_ANYTHING: [&str; 12] =
-    ["run", "exec", "x", "dlx", "config", "submodule", "rebase", "bisect", "filter-branch", "alias", "api", "extension"];
+const RUNS_ANYTHING: [&str; 12] = [
+    "run",
+    "exec",
+    "x",
+    "dlx",
+    "config",
+    "submodule",
+    "rebase",
+    "bisect",
+    "filter-branch",
+    "alias",
+    "api",
+    "extension",
+];
 /// Characters of the arguments beyond which an exact rule is no use to anybody.
 const EXACT_ARGUMENTS: usize = 200;
 
@@ -57,7 +87,9 @@ fn written(words: &[Word]) -> String {
 
 /// A word as a shell and a rule read it back.
 fn quoted(word: &str) -> String {
-    let is_plain = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.' | '/' | ':' | '=' | '@' | '%' | '+' | ',');
+    let is_plain = |sign: char| {
+        sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.' | '/' | ':' | '=' | '@' | '%' | '+' | ',')
+    };
     match word {
         word if !word.is_empty() && word.chars().all(is_plain) => word.into(),
         word if word.contains('\'') => format!("\"{word}\""),
@@ -81,8 +113,8 @@ fn escaped(workspace: &str, path: &str) -> String {
 
 fn for_arguments(ask: &Ask) -> Vec<String> {
     let arguments = canonical(ask.input);
-    let exact = (arguments.len() <= EXACT_ARGUMENTS && !arguments.contains('*'))
-        .then(|| format!("{}({arguments})", ask.tool));
+    let exact =
+        (arguments.len() <= EXACT_ARGUMENTS && !arguments.contains('*')).then(|| format!("{}({arguments})", ask.tool));
     exact.into_iter().chain([ask.tool.to_string()]).collect()
 }
 

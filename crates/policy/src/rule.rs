@@ -238,17 +238,33 @@ mod tests {
 
     #[test]
     fn an_error_names_the_rule_and_the_way_out() {
-        let errors: Vec<String> = ["", "(x)", "bash(rm", "bash()", "two words", "edit(~/x)", "edit(src/)", "edit(../x)"]
-            .into_iter()
-            .chain(["edit(a[)", "bash(a | b)", "bash(npm run t*)", "web_fetch(docs.rs)", "bash(*x)"])
-            .map(|rule| Rule::parse(rule).unwrap_err().to_string())
-            .collect();
-        insta::assert_snapshot!(errors.join("\n"), @"");
+        let errors: Vec<String> =
+            ["", "(x)", "bash(rm", "bash()", "two words", "edit(~/x)", "edit(src/)", "edit(../x)"]
+                .into_iter()
+                .chain(["edit(a[)", "bash(a | b)", "bash(npm run t*)", "web_fetch(docs.rs)", "bash(*x)"])
+                .map(|rule| Rule::parse(rule).unwrap_err().to_string())
+                .collect();
+        insta::assert_snapshot!(errors.join("\n"), @r#"
+        rule ``: `` is no tool's name: write `tool` or `tool(pattern)`, as in `bash(cargo test:*)`
+        rule `(x)`: `` is no tool's name: write `tool` or `tool(pattern)`, as in `bash(cargo test:*)`
+        rule `bash(rm`: the closing `)` is missing: write `tool(pattern)`
+        rule `bash()`: the pattern is empty: write `bash` for every call of it
+        rule `two words`: `two words` is no tool's name: write `tool` or `tool(pattern)`, as in `bash(cargo test:*)`
+        rule `edit(~/x)`: `~` is not expanded here: write the absolute path
+        rule `edit(src/)`: a rule matches files: write `src/**` for everything below
+        rule `edit(../x)`: it leaves the workspace: write the absolute path
+        rule `edit(a[)`: unclosed character class; missing ']' (escape a literal sign as in `[*]`)
+        rule `bash(a | b)`: it is not one simple command, so it could never match: write words and plain quotes only, and one rule for each command
+        rule `bash(npm run t*)`: `*` stands for whole words: in `t*` it is a part of one; end the rule with `:*` to allow further words, or quote the word if it means the sign itself
+        rule `web_fetch(docs.rs)`: it can never match: arguments are compared as compact JSON with sorted keys, where only `*` is special; write for example `*"NAME":"docs.rs"*`
+        rule `bash(*x)`: `*` stands for whole words: in `*x` it is a part of one; end the rule with `:*` to allow further words, or quote the word if it means the sign itself
+        "#);
     }
 
     #[test]
     fn built_in_tools_may_be_written_in_any_case() {
-        for (text, tool) in [("Bash(ls)", "bash"), ("LS", "ls"), ("Edit(src/**)", "edit"), ("mcp__x__Do", "mcp__x__Do")] {
+        for (text, tool) in [("Bash(ls)", "bash"), ("LS", "ls"), ("Edit(src/**)", "edit"), ("mcp__x__Do", "mcp__x__Do")]
+        {
             assert_eq!(Rule::parse(text).unwrap().tool, tool, "{text}");
         }
     }

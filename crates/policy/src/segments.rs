@@ -13,11 +13,17 @@ use std::str::Chars;
 const MAX_DEPTH: u32 = 8;
 /// Bytes of commands within commands that are read beyond the command's own length.
 const NESTED_BYTES: usize = 64 * 1024;
+/// Names of programs followed in one segment; nobody stacks that many wrappers.
+const MAX_PROGRAMS: usize = 32;
+/// Blocks and `-exec`s looked into in one segment.
+const MAX_INNER: usize = 16;
 
 /// The words between two cuts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub words: Vec<String>,
+    /// Where in `words` names of programs stand.
+    pub programs: Vec<usize>,
     /// What redirections name.
     pub targets: Vec<String>,
 }
@@ -44,40 +50,41 @@ impl Reading {
 }
 
 impl Segment {
-    /// Each place where the name of a program stands: the first word, and what wrappers before it would run.
-    pub(crate) fn programs(&self) -> Vec<usize> {
+    /// Each place where the name of a program stands, the first word and what wrappers before it would run; and
+    /// whether there are more than were followed.
+    fn find_programs(&self) -> (Vec<usize>, bool) {
         let words = &self.words;
         let runs_next = |word: &String| matches!(&word[..], "{" | "-exec" | "-execdir" | "-ok" | "-okdir" | "--exec");
-        let mut todo: Vec<usize> = words.iter().enumerate().filter(|(_, word)| runs_next(word)).map(|at| at.0 + 1).collect();
+        let after = words.iter().enumerate().filter(|(_, word)| runs_next(word)).map(|(at, _)| at + 1);
+        let mut todo: Vec<usize> = after.take(MAX_INNER).collect();
         todo.push(0);
-        let mut seen = vec![false; words.len()];
-        let mut found = Vec::new();
+        let mut found: Vec<usize> = Vec::new();
         while let Some(start) = todo.pop() {
             let Some(start) = (start..words.len()).find(|at| !is_prefix(&words[*at])) else { continue };
-            if std::mem::replace(&mut seen[start], true) {
+            if found.contains(&start) {
                 continue;
+            }
+            if found.len() == MAX_PROGRAMS {
+                return (found, true);
             }
             found.push(start);
             if is_wrapper(base(&words[start])) {
-                self.wrapped(start, &seen, &mut todo);
+                self.push_wrapped(start, &mut todo);
             }
         }
-        found
+        (found, false)
     }
 
-    /// The places a wrapper at `start` may run from: the first word that is no option, or the one after it where
-    /// it may be an option's value.
-    fn wrapped(&self, start: usize, seen: &[bool], todo: &mut Vec<usize>) {
+    /// The places a wrapper at `start` may run from: the first word that is no option, and the one after it where
+    /// the first may be an option's value.
+    fn push_wrapped(&self, start: usize, todo: &mut Vec<usize>) {
         let mut may_be_value = matches!(base(&self.words[start]), "chroot" | "flock" | "unshare" | "nsenter");
         for (at, word) in self.words.iter().enumerate().skip(start + 1) {
             if word.starts_with('-') {
                 may_be_value = true;
             } else if !is_prefix(word) && !word.starts_with(|sign: char| sign.is_ascii_digit()) {
-                if seen[at] {
-                    return;
-                }
                 todo.push(at);
-                if !std::mem::replace(&mut may_be_value, false) {
+                if !std::mem::replace(&mut may_be_value, false) || todo.len() > MAX_PROGRAMS {
                     return;
                 }
             }
@@ -87,16 +94,17 @@ impl Segment {
     /// Texts in this segment that would be read as commands themselves.
     fn nested(&self) -> Vec<String> {
         let mut texts = Vec::new();
-        for start in self.programs() {
+        for start in &self.programs {
             let arguments = &self.words[start + 1..];
-            match base(&self.words[start]) {
+            let first_text = || arguments.iter().find(|word| is_text(word)).cloned();
+            match base(&self.words[*start]) {
                 "eval" => texts.push(arguments.join(" ")),
                 "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "fish" => {
                     let text = arguments.iter().find(|word| !word.starts_with(['-', '+']));
                     texts.extend(text.into_iter().chain(&self.targets).filter(|text| is_text(text)).cloned());
                 }
-                "su" | "trap" | "script" | "source" => texts.extend(arguments.iter().find(|word| is_text(word)).cloned()),
-                name if is_wrapper(name) => texts.extend(arguments.iter().find(|word| is_text(word)).cloned()),
+                "su" | "trap" | "script" => texts.extend(first_text()),
+                name if is_wrapper(name) => texts.extend(first_text()),
                 _ => {}
             }
         }
@@ -115,7 +123,8 @@ fn is_text(word: &str) -> bool {
 
 /// Words that may stand before a program's name: keywords and assignments.
 fn is_prefix(word: &str) -> bool {
-    let keyword = matches!(word, "{" | "}" | "!" | "if" | "then" | "elif" | "else" | "while" | "until" | "do" | "coproc");
+    let keyword =
+        matches!(word, "{" | "}" | "!" | "if" | "then" | "elif" | "else" | "while" | "until" | "do" | "coproc");
     let name = word.split_once('=').map_or("", |(name, _)| name.trim_end_matches('+'));
     keyword || name.starts_with(|sign: char| sign.is_ascii_alphabetic() || sign == '_') && !name.contains(['/', '-'])
 }
@@ -143,7 +152,8 @@ impl Reader {
             passes.push(Scanner::new(text, Quotes::Ignore).reading_comments().scan().0);
         }
         if text.contains('{') && text.contains(',') {
-            let spread: String = text.chars().map(|sign| if matches!(sign, '{' | '}' | ',') { ' ' } else { sign }).collect();
+            let spread: String =
+                text.chars().map(|sign| if matches!(sign, '{' | '}' | ',') { ' ' } else { sign }).collect();
             passes.push(Scanner::new(&spread, Quotes::Count).scan().0);
         }
         passes.into_iter().map(|pass| self.with_nested(pass, depth)).collect()
@@ -151,7 +161,10 @@ impl Reader {
 
     fn with_nested(&mut self, pass: Vec<Segment>, depth: u32) -> Vec<Segment> {
         let mut all = Vec::with_capacity(pass.len());
-        for segment in pass {
+        for mut segment in pass {
+            let (programs, more) = segment.find_programs();
+            segment.programs = programs;
+            self.tangled |= more;
             let texts = segment.nested();
             all.push(segment);
             for text in texts {
@@ -361,8 +374,8 @@ mod tests {
     fn found(command: &str) -> Vec<String> {
         let mut all = Vec::new();
         for segment in Reading::of(command).segments() {
-            for start in segment.programs() {
-                let text = segment.words[start..].join(" ");
+            for start in &segment.programs {
+                let text = segment.words[*start..].join(" ");
                 if !all.contains(&text) {
                     all.push(text);
                 }
@@ -417,14 +430,15 @@ mod tests {
             "echo 'open\nrm -rf x",
             "echo \"`echo \\`rm -rf x\\``\"",
         ] {
-            assert!(found(command).iter().any(|text| text.trim_end() == "rm -rf x"), "{command}: {:?}", found(command));
+            assert!(found(command).iter().any(|text| text.starts_with("rm -rf x")), "{command}: {:?}", found(command));
         }
         assert!(found("/bin/rm -rf x").contains(&"/bin/rm -rf x".to_string()));
     }
 
     #[test]
     fn a_quoted_rm_is_left_alone() {
-        for command in ["echo 'rm -rf x'", "git commit -m \"drop it; rm -rf x\"", "grep 'a|rm -rf x' f", "ls rm -rf x"] {
+        for command in ["echo 'rm -rf x'", "git commit -m \"drop it; rm -rf x\"", "grep 'a|rm -rf x' f", "ls rm -rf x"]
+        {
             assert!(!found(command).iter().any(|text| text.starts_with("rm")), "{command}: {:?}", found(command));
         }
     }
@@ -433,6 +447,8 @@ mod tests {
     fn nesting_is_followed_to_a_limit() {
         assert!(!Reading::of(&"eval ".repeat(5)).tangled);
         assert!(Reading::of(&"eval ".repeat(50)).tangled);
-        assert!(!Reading::of(&"sudo -a ".repeat(50_000)).tangled);
+        assert!(!Reading::of(&"sudo -a ".repeat(5)).tangled);
+        assert!(Reading::of(&"sudo -a ".repeat(50_000)).tangled);
+        assert!(!Reading::of(&format!("cat > x <<EOF\n{}EOF", "{ \"a\": { } }, ".repeat(10_000))).tangled);
     }
 }

@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// The names other agents gave to the arguments of their file tools, and ours.
-pub(crate) const FILE_ALIASES: [(&str, &str); 3] = [("file_path", "path"), ("old_string", "old"), ("new_string", "new")];
+pub(crate) const FILE_ALIASES: [(&str, &str); 3] =
+    [("file_path", "path"), ("old_string", "old"), ("new_string", "new")];
 
 /// The arguments as a value of the tool's own type; the message names the field that is wrong.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(input: &'a Value) -> Result<T, String> {
@@ -92,10 +93,19 @@ mod tests {
     #[test]
     fn broken_json_is_shown_where_it_broke() {
         let error = object("write", &json!("{\"path\": \"a.txt\", \"content\": \"hal")).unwrap_err();
-        insta::assert_snapshot!(error, @"");
+        insta::assert_snapshot!(error, @r#"
+        wrong arguments for write: no valid JSON: EOF while parsing a string at line 1 column 33, after `{"path": "a.txt", "content": "hal`.
+        The text broke off before the object was closed; if it was cut by the output limit, do the work in smaller calls. Call write again with one JSON object.
+        "#);
         let error = object("write", &json!("{\"path\": a.txt}")).unwrap_err();
-        insta::assert_snapshot!(error, @"");
+        insta::assert_snapshot!(error, @r#"
+        wrong arguments for write: no valid JSON: expected value at line 1 column 10, after `{"path": a`.
+        Inside strings, quotes, backslashes and line ends must be escaped. Call write again with one JSON object.
+        "#);
         let error = object("write", &json!([1])).unwrap_err();
-        insta::assert_snapshot!(error, @"");
+        insta::assert_snapshot!(error, @r"
+        wrong arguments for write: got an array, expected one JSON object.
+        Call write again with an object.
+        ");
     }
 }

@@ -45,7 +45,16 @@ mod tests {
 
     #[test]
     fn s4_09_definitions_are_listed_with_names_and_required_fields() {
-        insta::assert_snapshot!(signatures(), @"");
+        insta::assert_snapshot!(signatures(), @r"
+        ask_user(question*: string, options: array)
+        bash(command*: string, timeout_ms: integer)
+        edit(path*: string, old*: string, new*: string, replace_all: boolean)
+        glob(pattern*: string, path: string)
+        grep(pattern*: string, path: string, glob: string, case_insensitive: boolean, context: integer, mode: string)
+        ls(path: string)
+        read(path*: string, offset: integer, limit: integer)
+        write(path*: string, content*: string)
+        ");
     }
 
     #[test]

@@ -91,5 +91,5 @@ pub(crate) fn confirmation(workspace: &Workspace, name: &str, change: Result<Cha
         }
         Err(why) => (format!("this would fail: {why}"), format!("would change {name}, but cannot")),
     };
-    Confirmation { kind: QuestionKind::Approval, preview, impact, options: Vec::new(), always: false }
+    Confirmation { kind: QuestionKind::Approval, preview, impact, options: Vec::new() }
 }

@@ -77,13 +77,13 @@ impl Collector {
 
     pub(crate) fn finish(mut self) -> Collected {
         let total = self.total;
-        let tail = self.tail.make_contiguous();
+        let ring = self.tail.make_contiguous();
         if total <= self.limit_bytes as u64 {
-            self.head.extend_from_slice(tail);
+            self.head.extend_from_slice(ring);
             return Collected { text: lossy(&self.head).into_owned(), total, whole: None };
         }
-        let started = tail.iter().take(3).take_while(|byte| (0x80..0xC0).contains(*byte)).count();
-        let (first, last) = (lossy(&self.head[..whole_chars(&self.head)]), lossy(&tail[started..]));
+        let started = ring.iter().take(3).take_while(|byte| (0x80..0xC0).contains(*byte)).count();
+        let (first, last) = (lossy(&self.head[..whole_chars(&self.head)]), lossy(&ring[started..]));
         let (head, tail) = (head(&first, self.limit_bytes / 2), tail(&last, self.limit_bytes / 2));
         let left_out = total as usize - (head.len() + tail.len()).min(total as usize);
         let (mut line, whole) = match self.spill {
@@ -125,7 +125,16 @@ mod tests {
         let whole = collected.whole.unwrap();
         assert_eq!(fs::read_to_string(&whole).unwrap(), lines.concat());
         let text = collected.text.replace(&whole.display().to_string(), "FILE");
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r"
+        line 1
+        line 2
+        line 3
+        line 4
+        [… 8838 bytes left out; the whole is in FILE: use read on it with offset and limit, or grep …]
+        line 998
+        line 999
+        line 1000
+        ");
     }
 
     #[test]

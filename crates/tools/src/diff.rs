@@ -49,7 +49,16 @@ mod tests {
     fn lines_are_counted_and_shown() {
         let diff = diff("a.txt", "one\ntwo\nthree\n", "one\n2\nthree\nfour\n");
         assert_eq!((diff.added, diff.removed), (2, 1));
-        insta::assert_snapshot!(diff.text, @"");
+        insta::assert_snapshot!(diff.text, @r"
+        --- a.txt
+        +++ a.txt
+        @@ -1,3 +1,4 @@
+         one
+        -two
+        +2
+         three
+        +four
+        ");
     }
 
     #[test]

@@ -122,7 +122,14 @@ mod tests {
         let output = stage.call(Edit, port("8080", "9090")).await;
         assert_eq!(stage.plain(&output), "edited config.toml (+1 −1)");
         assert_eq!(stage.read("config.toml"), "host = \"a\"\nport = 9090\n");
-        insta::assert_snapshot!(output.value.unwrap()["diff"].as_str().unwrap(), @"");
+        insta::assert_snapshot!(output.value.unwrap()["diff"].as_str().unwrap(), @r#"
+        --- config.toml
+        +++ config.toml
+        @@ -1,2 +1,2 @@
+         host = "a"
+        -port = 8080
+        +port = 9090
+        "#);
         let file = &output.files[0];
         assert_eq!(file.before, Some(hash(b"host = \"a\"\nport = 8080\n")));
         assert_eq!(file.after, Some(hash(b"host = \"a\"\nport = 9090\n")));
@@ -141,10 +148,10 @@ mod tests {
     async fn s0_01_a_file_unread_or_changed_since_is_not_edited() {
         let mut stage = Stage::new();
         stage.file("config.toml", "port = 8080\n");
-        insta::assert_snapshot!(stage.error(Edit, port("8080", "9090")).await, @"");
+        insta::assert_snapshot!(stage.error(Edit, port("8080", "9090")).await, @"config.toml exists and this session has not read it; read it first, then change it");
         stage.text(Read, json!({"path": "config.toml"})).await;
         stage.file("config.toml", "port = 8080 # mine\n");
-        insta::assert_snapshot!(stage.error(Edit, port("8080", "9090")).await, @"");
+        insta::assert_snapshot!(stage.error(Edit, port("8080", "9090")).await, @"config.toml has changed since this session read it; read it again, then change it");
         assert_eq!(stage.read("config.toml"), "port = 8080 # mine\n");
     }
 
@@ -169,17 +176,17 @@ mod tests {
     #[tokio::test]
     async fn s4_12_an_edit_that_does_not_fit_says_how_it_would() {
         let mut stage = staged("port = 80\nport = 80\n").await;
-        insta::assert_snapshot!(stage.error(Edit, port("80", "81")).await, @"");
-        insta::assert_snapshot!(stage.error(Edit, port("90", "81")).await, @"");
-        insta::assert_snapshot!(stage.error(Edit, json!({"path": "confg.toml", "old": "a", "new": "b"})).await, @"");
+        insta::assert_snapshot!(stage.error(Edit, port("80", "81")).await, @"config.toml was not changed: `old` occurs 2 times (lines 1, 2); add lines around it until it is unique, or set replace_all");
+        insta::assert_snapshot!(stage.error(Edit, port("90", "81")).await, @"config.toml was not changed: `old` was not found; most like its first line is line 1, but it differs: `port = 80`");
+        insta::assert_snapshot!(stage.error(Edit, json!({"path": "confg.toml", "old": "a", "new": "b"})).await, @"confg.toml does not exist; close names in that folder: config.toml");
         let all = json!({"path": "config.toml", "old": "80", "new": "81", "replace_all": true});
-        insta::assert_snapshot!(stage.text(Edit, all).await, @"");
+        insta::assert_snapshot!(stage.text(Edit, all).await, @"made 2 replacements in config.toml (+2 −2)");
     }
 
     #[tokio::test]
     async fn what_is_no_text_is_not_edited() {
         let mut stage = staged(b"caf\xe9 = 8080\n").await;
-        insta::assert_snapshot!(stage.error(Edit, json!({"path": "config.toml", "old": "8080", "new": "1"})).await, @"");
+        insta::assert_snapshot!(stage.error(Edit, json!({"path": "config.toml", "old": "8080", "new": "1"})).await, @"config.toml is no UTF-8 text; change it with bash (iconv, sed, or a script)");
     }
 
     #[test]
@@ -187,9 +194,14 @@ mod tests {
         let stage = Stage::new();
         stage.file("config.toml", "port = 8080\n");
         let asked = Edit.confirmation(&port("8080", "9090"), &stage.workspace).unwrap();
-        insta::assert_snapshot!(asked.preview, @"");
+        insta::assert_snapshot!(asked.preview, @r"
+        --- config.toml
+        +++ config.toml
+        @@ -1 +1 @@
+        -port = 8080
+        +port = 9090
+        ");
         let asked = Edit.confirmation(&port("1", "2"), &stage.workspace).unwrap();
-        insta::assert_snapshot!(asked.preview, @"");
-        assert!(!asked.always);
+        insta::assert_snapshot!(asked.preview, @"this would fail: config.toml was not changed: `old` was not found; most like its first line is line 1, but it differs: `port = 8080`");
     }
 }

@@ -1,11 +1,9 @@
 //! Files as the tools meet them: which one a path means, whether it is text, and how it is written safely.
 
 use crate::Workspace;
-use crate::output::hex;
-use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata, Permissions};
-use std::io::{self, Read, Write};
+use std::fs::{self, Metadata, Permissions};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -113,7 +111,10 @@ pub(crate) fn missing(workspace: &Workspace, path: &Path) -> String {
     if path.parent() != Some(there) {
         let lost = path.strip_prefix(there).ok().and_then(|rest| rest.components().next());
         let lost = lost.map_or(OsStr::new(""), |part| part.as_os_str()).to_string_lossy();
-        return format!("{name} does not exist: there is no {lost} in {}; look with ls or glob", shown(workspace, there));
+        return format!(
+            "{name} does not exist: there is no {lost} in {}; look with ls or glob",
+            shown(workspace, there)
+        );
     }
     match close_names(path, there).as_slice() {
         [] => format!("{name} does not exist; look with ls or glob"),
@@ -158,23 +159,6 @@ pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     bytes[..bytes.len().min(BINARY_PROBE_BYTES)].contains(&0)
 }
 
-/// SHA-256 of a file's content in hex; none if it is not there.
-pub(crate) fn hash_file(path: &Path) -> io::Result<Option<String>> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let mut digest = Sha256::new();
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(Some(hex(&digest.finalize()))),
-            n => digest.update(&buffer[..n]),
-        }
-    }
-}
-
 /// Writes the file whole or not at all, on disk before it bears its name. A link is written through; mode and, where
 /// permitted, owner stay. Creates the folders above it.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -208,7 +192,6 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::hash;
     use crate::stage::Stage;
     use std::os::unix::fs::symlink;
 
@@ -273,13 +256,5 @@ mod tests {
         symlink("not/yet.txt", stage.path("link")).unwrap();
         write_whole(&stage.path("link"), b"x").unwrap();
         assert_eq!(stage.read("not/yet.txt"), "x");
-    }
-
-    #[test]
-    fn a_file_hashes_like_its_bytes() {
-        let stage = Stage::new();
-        stage.file("a", "hello");
-        assert_eq!(hash_file(&stage.path("a")).unwrap(), Some(hash(b"hello")));
-        assert_eq!(hash_file(&stage.path("b")).unwrap(), None);
     }
 }

@@ -107,12 +107,8 @@ pub(crate) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
 
 /// SHA-256 in hex.
 pub(crate) fn hash(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-pub(crate) fn hex(digest: &[u8]) -> String {
     use std::fmt::Write;
-    digest.iter().fold(String::with_capacity(64), |mut text, byte| {
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
         _ = write!(text, "{byte:02x}");
         text
     })
@@ -136,7 +132,21 @@ mod tests {
         bound(&mut output, 100, &stage.workspace, &"call_1".into());
         let file = stage.workspace.scratch.join("call_1.txt");
         let text = text_of(&output.blocks).replace(&file.display().to_string(), "SCRATCH/call_1.txt");
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r"
+        line 1
+        line 2
+        line 3
+        line 4
+        line 5
+        line 6
+        line 7
+        [… 4299 bytes left out; the whole is in SCRATCH/call_1.txt: use read on it with offset and limit, or grep …]
+        line 496
+        line 497
+        line 498
+        line 499
+        line 500
+        ");
         assert_eq!(fs::read_to_string(file).unwrap(), whole);
         let reference = output.output.unwrap();
         assert_eq!((reference.bytes, &output.blobs[0].0), (whole.len() as u64, &reference));

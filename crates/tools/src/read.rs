@@ -240,9 +240,17 @@ mod tests {
     async fn a_range_says_what_is_left() {
         let mut stage = Stage::new();
         stage.file("a.txt", "1\n2\n3\n4\n5");
-        insta::assert_snapshot!(stage.text(Read, json!({"path": "a.txt", "offset": 2, "limit": 2})).await, @"");
-        insta::assert_snapshot!(stage.text(Read, json!({"path": "a.txt", "offset": 4})).await, @"");
-        insta::assert_snapshot!(stage.error(Read, json!({"path": "a.txt", "offset": 6})).await, @"");
+        insta::assert_snapshot!(stage.text(Read, json!({"path": "a.txt", "offset": 2, "limit": 2})).await, @r"
+        2	2
+        3	3
+        [lines 2 to 3 of 5; read on with offset=4]
+        ");
+        insta::assert_snapshot!(stage.text(Read, json!({"path": "a.txt", "offset": 4})).await, @r"
+        4	4
+        5	5
+        [lines 4 to 5 of 5]
+        ");
+        insta::assert_snapshot!(stage.error(Read, json!({"path": "a.txt", "offset": 6})).await, @"a.txt has only 5 lines; there is no line 6");
         assert_eq!(stage.seen.len(), 1, "a part read is a file seen");
     }
 
@@ -260,7 +268,11 @@ mod tests {
         stage.file("a.txt", format!("{}\n", "x".repeat(999)).repeat(1_000));
         let text = stage.text(Read, json!({"path": "a.txt"})).await;
         assert!(text.len() < READ_LIMIT_BYTES + 2_000);
-        assert!(text.ends_with("x\n[lines 1 to 100 of 1000; read on with offset=101]\n"), "{}", &text[text.len() - 99..]);
+        assert!(
+            text.ends_with("x\n[lines 1 to 100 of 1000; read on with offset=101]\n"),
+            "{}",
+            &text[text.len() - 99..]
+        );
     }
 
     #[tokio::test]
@@ -287,20 +299,23 @@ mod tests {
         stage.file("empty", "");
         stage.file("binary", b"ab\0cd");
         stage.file("wide.txt", b"\xff\xfea\0b\0");
-        insta::assert_snapshot!(stage.error(Read, json!({"path": "src/Main.rs"})).await, @"");
-        insta::assert_snapshot!(stage.error(Read, json!({"path": "lib/x/main.rs"})).await, @"");
-        insta::assert_snapshot!(stage.error(Read, json!({"path": "src"})).await, @"");
-        insta::assert_snapshot!(stage.text(Read, json!({"path": "empty"})).await, @"");
-        insta::assert_snapshot!(stage.error(Read, json!({"path": "binary"})).await, @"");
-        insta::assert_snapshot!(stage.error(Read, json!({"path": "wide.txt"})).await, @"");
-        insta::assert_snapshot!(stage.error(Read, json!({"path": "/dev/zero"})).await, @"");
+        insta::assert_snapshot!(stage.error(Read, json!({"path": "src/Main.rs"})).await, @"src/Main.rs does not exist; close names in that folder: main.rs, mail.rs");
+        insta::assert_snapshot!(stage.error(Read, json!({"path": "lib/x/main.rs"})).await, @"lib/x/main.rs does not exist: there is no lib in .; look with ls or glob");
+        insta::assert_snapshot!(stage.error(Read, json!({"path": "src"})).await, @"src is a folder; use ls to list it");
+        insta::assert_snapshot!(stage.text(Read, json!({"path": "empty"})).await, @"empty is empty");
+        insta::assert_snapshot!(stage.error(Read, json!({"path": "binary"})).await, @"binary is binary, 5 bytes; look at it with bash (file, xxd)");
+        insta::assert_snapshot!(stage.error(Read, json!({"path": "wide.txt"})).await, @"wide.txt looks like UTF-16, 6 bytes; read a copy made with bash (iconv -f UTF-16 -t UTF-8)");
+        insta::assert_snapshot!(stage.error(Read, json!({"path": "/dev/zero"})).await, @"/dev/zero is a device, pipe or socket, no regular file");
     }
 
     #[tokio::test]
     async fn text_in_another_encoding_is_shown_as_far_as_it_goes() {
         let mut stage = Stage::new();
         stage.file("a.txt", b"caf\xe9\n");
-        insta::assert_snapshot!(stage.text(Read, json!({"path": "a.txt"})).await, @"");
+        insta::assert_snapshot!(stage.text(Read, json!({"path": "a.txt"})).await, @r"
+        1	caf
+        [not all of it is UTF-8; U+FFFD stands for what is not]
+        ");
     }
 
     #[tokio::test]
@@ -320,9 +335,12 @@ mod tests {
         let mut file = File::create(stage.path("huge.log")).unwrap();
         let chunk: String = "0123456789abcde\n".repeat(1 << 16);
         (0..11).for_each(|_| file.write_all(chunk.as_bytes()).unwrap());
-        insta::assert_snapshot!(stage.error(Read, json!({"path": "huge.log"})).await, @"");
+        insta::assert_snapshot!(stage.error(Read, json!({"path": "huge.log"})).await, @"huge.log has 11534336 bytes, too many to read whole; give offset and limit, or search it with grep");
         let range = json!({"path": "huge.log", "offset": 700_000, "limit": 1});
-        insta::assert_snapshot!(stage.text(Read, range).await, @"");
+        insta::assert_snapshot!(stage.text(Read, range).await, @r"
+        700000	0123456789abcde
+        [lines 700000 to 700000 of more; read on with offset=700001]
+        ");
         assert!(stage.seen.is_empty());
     }
 

@@ -207,8 +207,14 @@ mod tests {
 
     #[test]
     fn s3_32_an_unknown_tool_is_answered_with_the_names_there_are() {
-        insta::assert_snapshot!(tools().check("reed", &json!({})).unwrap_err(), @"");
-        insta::assert_snapshot!(Tools::default().check("read", &json!({})).unwrap_err(), @"");
+        insta::assert_snapshot!(tools().check("reed", &json!({})).unwrap_err(), @r"
+        Unknown tool: reed
+        There are: ask_user, bash, edit, glob, grep, ls, read, write
+        ");
+        insta::assert_snapshot!(Tools::default().check("read", &json!({})).unwrap_err(), @r"
+        Unknown tool: read
+        There are no tools; answer without.
+        ");
     }
 
     #[test]
@@ -222,11 +228,26 @@ mod tests {
     #[test]
     fn s4_12_wrong_arguments_are_named_with_what_was_expected() {
         let error = tools().check("read", &json!({"filename": "a", "limit": "ten"})).unwrap_err();
-        insta::assert_snapshot!(error, @"");
+        insta::assert_snapshot!(error, @r#"
+        wrong arguments for read:
+        - `path` is missing
+        - `limit` is "ten", a string; expected integer
+        - read has no `filename`
+        read takes: path (string, required), offset (integer), limit (integer). Call it again with these mended.
+        "#);
         let error = tools().check("grep", &json!({"pattern": "x", "mode": "all", "context": 99})).unwrap_err();
-        insta::assert_snapshot!(error, @"");
+        insta::assert_snapshot!(error, @r#"
+        wrong arguments for grep:
+        - `mode` is "all"; expected one of ["content","files","count"]
+        - `context`: 99 is greater than the maximum of 20
+        grep takes: pattern (string, required), path (string), glob (string), case_insensitive (boolean), context (integer), mode (string). Call it again with these mended.
+        "#);
         let error = tools().check("bash", &json!({"command": "ls", "timeout_ms": 0})).unwrap_err();
-        insta::assert_snapshot!(error, @"");
+        insta::assert_snapshot!(error, @r"
+        wrong arguments for bash:
+        - `timeout_ms`: 0 is less than the minimum of 1
+        bash takes: command (string, required), timeout_ms (integer). Call it again with these mended.
+        ");
     }
 
     #[test]

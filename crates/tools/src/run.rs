@@ -40,15 +40,17 @@ pub async fn run(entry: &Entry, input: Value, run: ToolRun) -> Finished {
         () = tokio::time::sleep(Duration::from_millis(limit_ms)) => Ended::Late,
     };
     match ended {
+        // It may have heard of the cancelling before this did.
+        Ended::Itself(joined) if cancel.is_cancelled() => cancelled(headed("cancelled while it ran", settled(joined))),
         Ended::Itself(joined) => told(settled(joined)),
-        Ended::Cancelled => cancelled(interrupted(task, "cancelled while it ran".into()).await),
+        Ended::Cancelled => cancelled(interrupted(task, "cancelled while it ran").await),
         Ended::Late => {
             cancel.cancel();
             let why = format!(
                 "timed out after {limit_ms} ms; do less in one call, or have the limit raised (tools.{}.timeout_ms)",
                 entry.name()
             );
-            told(interrupted(task, why).await)
+            told(interrupted(task, &why).await)
         }
     }
 }
@@ -83,11 +85,16 @@ fn panic_words(panic: &(dyn Any + Send)) -> &str {
 }
 
 /// What a call gave that was called back: `why` first, then what the tool itself says, if it stops in time.
-async fn interrupted(mut task: AbortOnDropHandle<ToolOutput>, why: String) -> ToolOutput {
+async fn interrupted(mut task: AbortOnDropHandle<ToolOutput>, why: &str) -> ToolOutput {
     let Ok(joined) = tokio::time::timeout(GRACE, &mut task).await else {
-        return ToolOutput::error(format!("{why}\nit did not stop when told to and was dropped; what it did is not known"));
+        return ToolOutput::error(format!(
+            "{why}\nit did not stop when told to and was dropped; what it did is not known"
+        ));
     };
-    let output = settled(joined);
+    headed(why, settled(joined))
+}
+
+fn headed(why: &str, output: ToolOutput) -> ToolOutput {
     let mut blocks = vec![ContentBlock::text(format!("{why}\n"))];
     blocks.extend(output.blocks);
     ToolOutput { is_error: true, blocks, ..output }
@@ -131,7 +138,10 @@ mod tests {
     async fn s4_10_a_call_that_takes_too_long_is_called_back_and_what_it_had_is_kept() {
         let (outcome, text) = finish(Act::Listen, Some(20)).await;
         assert_eq!(outcome, Outcome::Error);
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r"
+        timed out after 20 ms; do less in one call, or have the limit raised (tools.scripted.timeout_ms)
+        half the work
+        ");
     }
 
     #[tokio::test]

@@ -42,6 +42,9 @@ fn prune(schema: &mut Value) {
                     fields.insert("type".into(), only);
                 }
             }
+            if let Some(Value::Array(values)) = fields.get_mut("enum") {
+                values.retain(|value| !value.is_null());
+            }
             if let Some(Value::Array(options)) = fields.get_mut("anyOf") {
                 options.retain(|option| option["type"] != "null");
                 if let [Value::Object(only)] = options.as_slice() {

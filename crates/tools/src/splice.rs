@@ -161,22 +161,22 @@ mod tests {
     #[test]
     fn what_is_not_unique_is_told_by_line() {
         let text = "one\ntwo\none\n";
-        insta::assert_snapshot!(once(text, "one", "1").unwrap_err(), @"");
-        insta::assert_snapshot!(once("aaa", "aa", "b").unwrap_err(), @"");
+        insta::assert_snapshot!(once(text, "one", "1").unwrap_err(), @"`old` occurs 2 times (lines 1, 3); add lines around it until it is unique, or set replace_all");
+        insta::assert_snapshot!(once("aaa", "aa", "b").unwrap_err(), @"`old` occurs 2 times (lines 1, 1); add lines around it until it is unique, or set replace_all");
     }
 
     #[test]
     fn what_is_not_found_is_told_with_the_nearest_line() {
         let text = "fn main() {\n    let port = 8080;\n}\n";
-        insta::assert_snapshot!(once(text, "let prt = 8080;", "x").unwrap_err(), @"");
-        insta::assert_snapshot!(once(text, "\tlet port = 8080;\n\t}", "x").unwrap_err(), @"");
-        insta::assert_snapshot!(once(text, "2\t    let port = 8080;", "x").unwrap_err(), @"");
-        insta::assert_snapshot!(once(text, "nothing like it", "x").unwrap_err(), @"");
+        insta::assert_snapshot!(once(text, "let prt = 8080;", "x").unwrap_err(), @"`old` was not found; most like its first line is line 2, but it differs: `    let port = 8080;`");
+        insta::assert_snapshot!(once(text, "\tlet port = 8080;\n\t}", "x").unwrap_err(), @"`old` was not found; most like its first line is line 2, but line ends, indentation or a later line differ: `    let port = 8080;`");
+        insta::assert_snapshot!(once(text, "2\t    let port = 8080;", "x").unwrap_err(), @"`old` was not found; leave out the line numbers that read puts before each line");
+        insta::assert_snapshot!(once(text, "nothing like it", "x").unwrap_err(), @"`old` was not found; read the file again and copy the text exactly");
     }
 
     #[test]
     fn nothing_to_do_is_refused() {
-        insta::assert_snapshot!(once("a", "", "b").unwrap_err(), @"");
-        insta::assert_snapshot!(once("a", "a", "a").unwrap_err(), @"");
+        insta::assert_snapshot!(once("a", "", "b").unwrap_err(), @"`old` is empty; give the text to replace, or use write for a whole file");
+        insta::assert_snapshot!(once("a", "a", "a").unwrap_err(), @"`old` and `new` are the same; there is nothing to change");
     }
 }

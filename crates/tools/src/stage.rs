@@ -28,9 +28,11 @@ impl Stage {
         fs::create_dir(&cwd).unwrap();
         // The session is named after the folder: two tests must not find each other's processes.
         let name = hash(cwd.as_os_str().as_encoded_bytes());
-        let session: SessionId = serde_json::from_value(json!(format!("{}-{}", &name[..8], "0000-7000-8000-000000000000"))).unwrap();
+        let session: SessionId =
+            serde_json::from_value(json!(format!("{}-{}", &name[..8], "0000-7000-8000-000000000000"))).unwrap();
         let env = BTreeMap::from([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()), ("LANG".into(), "C".into())]);
-        let workspace = Arc::new(Workspace { session, scratch: cwd.with_file_name("scratch"), cwd, env: Arc::new(env) });
+        let workspace =
+            Arc::new(Workspace { session, scratch: cwd.with_file_name("scratch"), cwd, env: Arc::new(env) });
         Stage {
             folder,
             workspace,

@@ -26,6 +26,10 @@ pub trait Tool: Send + Sync {
     fn normalise(&self, input: Value) -> Value {
         input
     }
+    /// Whether a person must be asked, whatever the mode says.
+    fn confirm(&self, _input: &Value) -> Confirm {
+        Confirm::AsPolicySays
+    }
     /// What to put before a person if the call must be confirmed: the tool's own words.
     fn confirmation(&self, _input: &Value, _workspace: &Workspace) -> Option<Confirmation> {
         None
@@ -82,6 +86,16 @@ pub enum ToolReport {
     Progress(String),
 }
 
+/// A tool's own wish to be confirmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirm {
+    AsPolicySays,
+    /// Asked, unless a rule allows the call.
+    UnlessRuled,
+    /// Always asked, even where a rule or the mode would allow the call.
+    Always,
+}
+
 /// What a person is asked, and what is at stake.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Confirmation {
@@ -91,8 +105,6 @@ pub struct Confirmation {
     pub impact: String,
     /// Answers to choose from, for a question of words.
     pub options: Vec<String>,
-    /// Must be asked even where a rule or the mode would allow the call.
-    pub always: bool,
 }
 
 /// What a call gave.

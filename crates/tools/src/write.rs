@@ -96,7 +96,13 @@ mod tests {
         assert_eq!(stage.read("src/new.rs"), "one\ntwo\n");
         let value = output.value.unwrap();
         assert_eq!((&value["path"], &value["added"], &value["removed"]), (&json!("src/new.rs"), &json!(2), &json!(0)));
-        insta::assert_snapshot!(value["diff"].as_str().unwrap(), @"");
+        insta::assert_snapshot!(value["diff"].as_str().unwrap(), @r"
+        --- src/new.rs
+        +++ src/new.rs
+        @@ -0,0 +1,2 @@
+        +one
+        +two
+        ");
         let path = stage.path("src/new.rs").display().to_string();
         assert_eq!(output.files, [FileSeen { path, before: None, after: Some(hash(b"one\ntwo\n")) }]);
     }
@@ -106,15 +112,15 @@ mod tests {
         let mut stage = Stage::new();
         stage.file("a.txt", "mine\n");
         let write = json!({"path": "a.txt", "content": "yours\n"});
-        insta::assert_snapshot!(stage.error(Write, write.clone()).await, @"");
+        insta::assert_snapshot!(stage.error(Write, write.clone()).await, @"a.txt exists and this session has not read it; read it first, then change it");
         assert_eq!(stage.read("a.txt"), "mine\n");
 
         stage.text(Read, json!({"path": "a.txt"})).await;
         stage.file("a.txt", "changed by another\n");
-        insta::assert_snapshot!(stage.error(Write, write.clone()).await, @"");
+        insta::assert_snapshot!(stage.error(Write, write.clone()).await, @"a.txt has changed since this session read it; read it again, then change it");
 
         stage.text(Read, json!({"path": "a.txt"})).await;
-        insta::assert_snapshot!(stage.text(Write, write.clone()).await, @"");
+        insta::assert_snapshot!(stage.text(Write, write.clone()).await, @"overwrote a.txt (+1 −1)");
         assert_eq!(stage.read("a.txt"), "yours\n");
         stage.text(Write, json!({"path": "a.txt", "content": "what it wrote itself, it knows\n"})).await;
     }
@@ -123,7 +129,7 @@ mod tests {
     async fn s0_24_a_folder_in_the_way_is_met_with_words() {
         let mut stage = Stage::new();
         stage.file("sub/a.txt", "x");
-        insta::assert_snapshot!(stage.error(Write, json!({"path": "sub", "content": ""})).await, @"");
+        insta::assert_snapshot!(stage.error(Write, json!({"path": "sub", "content": ""})).await, @"sub is a folder; use ls to list it");
         let error = stage.error(Write, json!({"path": "sub/a.txt/b", "content": ""})).await;
         assert!(error.starts_with("could not write sub/a.txt/b: "), "{error}");
     }
@@ -133,8 +139,14 @@ mod tests {
         let stage = Stage::new();
         stage.file("a.txt", "one\n");
         let asked = Write.confirmation(&json!({"path": "a.txt", "content": "two\n"}), &stage.workspace).unwrap();
-        insta::assert_snapshot!(asked.preview, @"");
-        insta::assert_snapshot!(asked.impact.replace(&stage.workspace.cwd.display().to_string(), "CWD"), @"");
+        insta::assert_snapshot!(asked.preview, @r"
+        --- a.txt
+        +++ a.txt
+        @@ -1 +1 @@
+        -one
+        +two
+        ");
+        insta::assert_snapshot!(asked.impact.replace(&stage.workspace.cwd.display().to_string(), "CWD"), @"changes a.txt in CWD: 1 lines added, 1 removed");
         assert_eq!(stage.read("a.txt"), "one\n");
     }
 

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use uuid::Uuid;
-use windlass_kernel::{Event, InputId, Seq, SessionId, Tally};
+use windlass_kernel::{Event, InputId, Seq, SessionId, Step, Tally};
 use windlass_runtime::{Follower, Frame, Handle, SendError};
 
 /// A session: history, file state, denials and totals live over all its prompts.
@@ -39,7 +39,7 @@ impl Session {
     pub async fn submit(&self, prompt: impl Into<Prompt>) -> Result<Turn, SendError> {
         let (command, blobs) = prompt.into().into_command(|| InputId((self.new_id)()));
         let seq = self.handle.send_with(command, blobs).await?;
-        Ok(Turn::of(self.handle.follow(seq)))
+        Ok(Turn::of(self.handle.follow(seq), Until::Shown))
     }
 
     /// Submits a prompt and waits for the end of its turn.
@@ -49,24 +49,30 @@ impl Session {
 
     /// The frames of the turn that is open, from `from` on: what a resumed session goes on with.
     pub fn rejoin(&self, from: Seq) -> Turn {
-        Turn::of(self.handle.follow(from))
+        Turn::of(self.handle.follow(from), Until::TurnFinished)
     }
 }
 
+/// What a turn's stream waits for.
+#[derive(Clone, Copy)]
+enum Until {
+    /// The model has not been shown the prompt yet: the end of an earlier turn is not this one's.
+    Shown,
+    TurnFinished,
+    Compacted,
+}
+
 impl Turn {
-    fn of(follower: Follower) -> Turn {
-        let frames = futures_util::stream::unfold(Some(follower), |follower| async {
-            let mut follower = follower?;
+    fn of(follower: Follower, until: Until) -> Turn {
+        let frames = futures_util::stream::unfold(Some((follower, until)), |open| async {
+            let (mut follower, until) = open?;
             let frame = follower.next().await?;
-            let last = match &frame {
-                Ok(Frame::Record(record)) => {
-                    // A command that needs no model ends its own turn.
-                    matches!(record.event, Event::TurnFinished { .. } | Event::Cleared { .. })
-                }
-                Ok(Frame::Delta(_)) => false,
-                Err(_) => true,
+            let more = match &frame {
+                Ok(Frame::Record(record)) => until.after(&record.event),
+                Ok(Frame::Delta(_)) => Some(until),
+                Err(_) => None,
             };
-            Some((frame, (!last).then_some(follower)))
+            Some((frame, more.map(|until| (follower, until))))
         });
         Turn(frames.boxed())
     }
@@ -81,6 +87,21 @@ impl Turn {
         }
         let end = tally.end.clone().ok_or(RunError::Closed)?;
         Ok(Answer { text: tally.text.clone(), end, tally })
+    }
+}
+
+impl Until {
+    /// What is waited for after `event`; none: nothing more.
+    fn after(self, event: &Event) -> Option<Until> {
+        match (self, event) {
+            // Commands that need no turn end where they are done.
+            (Until::Shown, Event::Cleared { .. }) => None,
+            (Until::Shown, Event::CompactionAsked { .. }) => Some(Until::Compacted),
+            (Until::Compacted, Event::Compacted { .. } | Event::CompactionFailed { .. }) => None,
+            (Until::Shown, Event::Began { step: Step::CallModel }) => Some(Until::TurnFinished),
+            (Until::TurnFinished, Event::TurnFinished { .. }) => None,
+            _ => Some(self),
+        }
     }
 }
 

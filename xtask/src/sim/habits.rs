@@ -27,6 +27,8 @@ pub struct Habits {
     pub interrupt_in: usize,
     /// A tool use comes under an id that was used before.
     pub same_id_in: usize,
+    /// People name things that are not, or not any more.
+    pub mistakes_in: usize,
 }
 
 /// Where calls are judged.
@@ -53,18 +55,19 @@ impl Habits {
             eager: random.coin(),
             judging: random.of(&[Judging::AtOnce, Judging::AtOnce, Judging::InRoom, Judging::Either]),
             stop_checks: random.of(&[StopChecks::Pass, StopChecks::BlockSometimes, StopChecks::BlockAlways]),
-            crash_in: random.of(&[0, 8, 40, 40, 150]),
-            crashes_left: 4 + random.below(12),
+            crash_in: random.of(&[0, 3, 10, 40, 150]),
+            crashes_left: 4 + random.below(20),
             hang_in: random.of(&[0, 0, 6, 25]),
             deaf_in: random.of(&[0, 2, 6]),
             model_fails_in: random.of(&[0, 2, 8, 8]),
             tool_fails_in: random.of(&[0, 2, 8]),
-            calls_in: random.of(&[1, 2, 2, 4]),
+            calls_in: random.of(&[1, 1, 2, 4]),
             deny_in: random.of(&[0, 2, 10]),
             ask_in: random.of(&[0, 3, 10]),
             outside_in: random.of(&[3, 8, 20]),
-            interrupt_in: random.of(&[0, 3, 10]),
+            interrupt_in: random.of(&[0, 2, 3, 10]),
             same_id_in: random.of(&[0, 0, 12]),
+            mistakes_in: random.of(&[10, 30]),
         }
     }
 
@@ -80,6 +83,7 @@ impl Habits {
         self.calls_in = 0;
         self.interrupt_in = 0;
         self.same_id_in = 0;
+        self.mistakes_in = 0;
     }
 }
 
@@ -87,8 +91,8 @@ impl Habits {
 pub fn profile(random: &mut Random, named: Option<&str>) -> Profile {
     let name = named.unwrap_or_else(|| random.of(&Profile::NAMES));
     let mut profile = Profile::named(name).expect("the name was looked at when it was read");
-    if random.coin() {
-        profile.max_turns = 1 + random.below(8) as u32;
+    if random.one_in(3) {
+        profile.max_turns = 1 + random.below(12) as u32;
     }
     if random.one_in(3) {
         profile.max_stop_blocks = random.below(4) as u32;

@@ -24,12 +24,15 @@ pub enum Mutant {
     InterruptLeavesCalls,
     CarelessSplit,
     NoteUndoesInterrupt,
+    ChildLeftAlone,
+    LimitOpensTurns,
+    BlocksAreProgress,
     /// Not a mistake for pairs: shown to be safe.
     WritersAtBlockEnd,
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 16] = {
+    pub const ALL: [Mutant; 19] = {
         use Mutant::*;
         [
             FinishingBeforeInterrupt,
@@ -47,6 +50,9 @@ impl Mutant {
             InterruptLeavesCalls,
             CarelessSplit,
             NoteUndoesInterrupt,
+            ChildLeftAlone,
+            LimitOpensTurns,
+            BlocksAreProgress,
             WritersAtBlockEnd,
         ]
     };
@@ -69,6 +75,9 @@ impl Mutant {
             Mutant::InterruptLeavesCalls => "an interrupt leaves calls open that never began",
             Mutant::CarelessSplit => "compaction parts a call from its result",
             Mutant::NoteUndoesInterrupt => "a note opens a turn although the user interrupted",
+            Mutant::ChildLeftAlone => "a call that lives on elsewhere is not taken up again in a halted turn",
+            Mutant::LimitOpensTurns => "input opens a turn that the same limit ends, again and again",
+            Mutant::BlocksAreProgress => "a block of a message that never ends counts as progress",
             Mutant::WritersAtBlockEnd => "writers at block end (no mistake: safe for pairs)",
         }
     }
@@ -105,7 +114,9 @@ impl Brain {
 
     pub fn next_step(self, state: &State) -> Option<Step> {
         match self.0 {
-            Some(Mutant::FinishingBeforeInterrupt) if state.turn.as_ref().is_some_and(|turn| turn.finishing.is_some()) => {
+            Some(Mutant::FinishingBeforeInterrupt)
+                if state.turn.as_ref().is_some_and(|turn| turn.finishing.is_some()) =>
+            {
                 None
             }
             Some(Mutant::TurnBeforeIdle) if state.turn.is_none() => None,
@@ -117,6 +128,12 @@ impl Brain {
             Some(Mutant::InterruptLeavesCalls) => {
                 state.next_step().filter(|step| !matches!(step, Step::Close { why: CloseReason::Interrupted, .. }))
             }
+            Some(Mutant::ChildLeftAlone) => match state.next_step()? {
+                Step::RunTool { call } if is_halted(state) => {
+                    Some(Step::Close { calls: vec![call], why: CloseReason::Interrupted })
+                }
+                step => Some(step),
+            },
             _ => state.next_step(),
         }
     }
@@ -161,6 +178,21 @@ impl Brain {
                     state.turn = opened(record);
                 }
             }
+            Some(Mutant::LimitOpensTurns) => {
+                let pending = state.pending.clone();
+                state.apply(record);
+                if matches!(record.event, Event::TurnFinished { .. }) && state.pending.is_empty() && !pending.is_empty()
+                {
+                    state.messages.truncate(state.messages.len() - pending.len());
+                    (state.pending, state.turn) = (pending, opened(record));
+                }
+            }
+            Some(Mutant::BlocksAreProgress) => {
+                state.apply(record);
+                if matches!(record.event, Event::BlockFinished { .. }) {
+                    state.reopens = 0;
+                }
+            }
             _ => state.apply(record),
         }
     }
@@ -168,6 +200,10 @@ impl Brain {
 
 fn calls(state: &mut State) -> impl Iterator<Item = &mut Vec<Call>> {
     state.turn.iter_mut().filter_map(|turn| turn.round.as_mut()).map(|round| &mut round.calls)
+}
+
+fn is_halted(state: &State) -> bool {
+    state.turn.as_ref().is_some_and(|turn| turn.halt.is_some())
 }
 
 fn writer(state: &State) -> Option<Step> {

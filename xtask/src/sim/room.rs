@@ -39,8 +39,9 @@ pub enum Act {
     Hang,
 }
 
-/// The tools of this world, by what is known of them.
-pub const TOOLS: [&str; 6] = ["read", "fetch", "write", "agent", "ask_user", "nothing"];
+/// The tools of this world, as often as they are called.
+const TOOLS: [&str; 12] =
+    ["read", "read", "read", "read", "write", "write", "write", "fetch", "agent", "agent", "ask_user", "nothing"];
 
 /// What a call of the tool `name` would touch.
 pub fn plan(name: &str) -> CallPlan {
@@ -78,7 +79,11 @@ impl Room {
         }
         // A tool that acted before it heard still has its effect; what it reports is that it was called back.
         words.push(self.obedience(Outcome::Cancelled));
-        if random.coin() { words.into_iter().map(|word| Act::Report(vec![word])).collect() } else { vec![Act::Report(words)] }
+        if random.coin() {
+            words.into_iter().map(|word| Act::Report(vec![word])).collect()
+        } else {
+            vec![Act::Report(words)]
+        }
     }
 
     /// What the hands say for a room that stays silent.
@@ -136,7 +141,7 @@ impl Speech<'_> {
             let block = match random.below(8) {
                 0 => ContentBlock::Thinking { thinking: format!("w{work}.{index}"), signature: None },
                 1 if random.coin() => ContentBlock::text(""),
-                _ if calling && random.below(3) > 0 => {
+                _ if calling && random.below(4) > 0 => {
                     let id = match used_ids.len() {
                         0 => None,
                         many => random.one_in(habits.same_id_in).then(|| used_ids[random.below(many)].clone()),
@@ -146,7 +151,7 @@ impl Speech<'_> {
                         CallId(format!("c{next_call}"))
                     };
                     let id = id.unwrap_or_else(fresh);
-                    let name = random.of(&["read", "read", "read", "write", "write", random.of(&TOOLS)]).into();
+                    let name = random.of(&TOOLS).into();
                     let input = serde_json::json!({ "of": work });
                     ContentBlock::ToolUse(ToolUse { id, name, input })
                 }
@@ -183,7 +188,8 @@ impl Ending {
             says.truncate(heard);
         }
         let block = |(index, block)| Event::BlockFinished { work, index: index as u32, block, partial: false };
-        let mut script: VecDeque<_> = says.into_iter().enumerate().map(block).map(|event| Act::Report(vec![event])).collect();
+        let mut script: VecDeque<_> =
+            says.into_iter().enumerate().map(block).map(|event| Act::Report(vec![event])).collect();
         match self {
             Ending::Whole => script.push_back(Act::Report(vec![whole(random, work, calls)])),
             Ending::Broken(_) => {

@@ -60,7 +60,20 @@ pub struct Counts {
     pub rejected: u64,
 }
 
-type Verdict = Result<(), String>;
+impl Counts {
+    pub fn add(&mut self, other: &Counts) {
+        self.events += other.events;
+        self.crashes += other.crashes;
+        self.rounds += other.rounds;
+        self.tool_runs += other.tool_runs;
+        self.turns += other.turns;
+        self.interrupts += other.interrupts;
+        self.rejected += other.rejected;
+    }
+}
+
+/// The promise that was broken, in words.
+type Seen = Result<(), String>;
 
 impl Watch {
     pub fn new(brain: Brain) -> Watch {
@@ -81,7 +94,7 @@ impl Watch {
     }
 
     /// Takes the next stored record.
-    pub fn see(&mut self, record: &Record) -> Verdict {
+    pub fn see(&mut self, record: &Record) -> Seen {
         self.counts.events += 1;
         let told = self.state.messages.len();
         let boundary = self.state.boundary;
@@ -118,8 +131,8 @@ impl Watch {
             Event::Answered(answer) => self.answered(answer),
             Event::ToolFinished(done) if self.ends(done.work) => self.tool_finished(done),
             Event::StopBlocked { work, .. } if self.ends(*work) => self.turn.stop_blocks += 1,
-            Event::Compacted { work, .. } | Event::CompactionFailed { work, .. } => {
-                self.ends(*work);
+            Event::Compacted { work, .. } | Event::CompactionFailed { work, .. } if self.ends(*work) => {
+                self.reopens = 0
             }
             Event::TurnFinished { work, .. } => return Ok(self.ends(*work)),
             event => self.heard(event),
@@ -134,11 +147,11 @@ impl Watch {
 
     fn heard(&mut self, event: &Event) {
         match event {
-            Event::BlockFinished { work, block: ContentBlock::ToolUse(tool_use), partial: false, .. } => {
-                if self.open.contains_key(work) && !self.calls.contains_key(&tool_use.id) {
-                    let watched = Watched { name: tool_use.name.clone(), ..Watched::default() };
-                    self.calls.insert(tool_use.id.clone(), watched);
-                }
+            Event::BlockFinished { work, block: ContentBlock::ToolUse(tool_use), partial: false, .. }
+                if self.open.contains_key(work) && !self.calls.contains_key(&tool_use.id) =>
+            {
+                let watched = Watched { name: tool_use.name.clone(), ..Watched::default() };
+                self.calls.insert(tool_use.id.clone(), watched);
             }
             Event::ModelFinished { work, .. } if self.ends(*work) => {
                 self.counts.rounds += 1;
@@ -158,7 +171,7 @@ impl Watch {
     fn reopened(&mut self) {
         self.counts.crashes += 1;
         let only_asks = self.open.is_empty() && self.state.asking().next().is_some();
-        if self.state.turn.is_some() && !only_asks {
+        if !self.state.is_idle() && !only_asks {
             self.reopens += 1;
         }
         for (_, step) in std::mem::take(&mut self.open) {
@@ -177,9 +190,8 @@ impl Watch {
             return;
         }
         let watched = self.watched(&judged.call);
-        watched.allowed = judged.verdict == windlass_kernel::Verdict::Allow;
-        watched.denied =
-            matches!(judged.verdict, windlass_kernel::Verdict::Deny | windlass_kernel::Verdict::Invalid);
+        watched.allowed = judged.verdict == Verdict::Allow;
+        watched.denied = matches!(judged.verdict, Verdict::Deny | Verdict::Invalid);
         if watched.denied {
             watched.result = Some(vec![ContentBlock::text(&judged.reason)]);
         }
@@ -199,7 +211,7 @@ impl Watch {
         self.watched(&done.call).result = Some(done.blocks.clone());
     }
 
-    fn began(&mut self, work: Seq, step: &Step) -> Verdict {
+    fn began(&mut self, work: Seq, step: &Step) -> Seen {
         match step {
             Step::CallModel => self.model_begins(work)?,
             Step::RunTool { call } => self.tool_begins(call)?,
@@ -221,7 +233,7 @@ impl Watch {
         Ok(())
     }
 
-    fn model_begins(&mut self, work: Seq) -> Verdict {
+    fn model_begins(&mut self, work: Seq) -> Seen {
         let (turn, profile) = (&self.turn, &self.state.profile);
         if turn.halted {
             return Err("a model call begins in a turn that was interrupted".into());
@@ -242,7 +254,7 @@ impl Watch {
         Ok(())
     }
 
-    fn tool_begins(&mut self, id: &CallId) -> Verdict {
+    fn tool_begins(&mut self, id: &CallId) -> Seen {
         self.counts.tool_runs += 1;
         let halted = self.turn.halted;
         let watched = self.watched(id);
@@ -268,7 +280,7 @@ impl Watch {
     }
 
     /// Holds the start of call `id` against the profile's promise.
-    fn may_start(&self, id: &CallId) -> Verdict {
+    fn may_start(&self, id: &CallId) -> Seen {
         let tools = &self.state.profile.tools;
         let round = self.state.turn.as_ref().and_then(|turn| turn.round.as_ref());
         let Some(round) = round else { return Err(format!("call {id} begins outside a round")) };
@@ -304,7 +316,7 @@ impl Watch {
         if out_of_turn { Err(format!("call {id} begins before calls it must wait for")) } else { Ok(()) }
     }
 
-    fn closes(&mut self, calls: &[CallId], why: CloseReason) -> Verdict {
+    fn closes(&mut self, calls: &[CallId], why: CloseReason) -> Seen {
         for id in calls {
             if self.open.values().any(|step| *step == Step::RunTool { call: id.clone() }) {
                 return Err(format!("call {id} is closed while it runs"));
@@ -324,7 +336,7 @@ impl Watch {
         Ok(())
     }
 
-    fn finish_begins(&mut self, end: &End, checks: bool) -> Verdict {
+    fn finish_begins(&mut self, end: &End, checks: bool) -> Seen {
         let busy = |step: &&Step| !matches!(step, Step::Compact);
         if let Some(step) = self.open.values().find(busy) {
             return Err(format!("the turn finishes while {step:?} is under way"));
@@ -335,11 +347,14 @@ impl Watch {
         if *end == End::Done && self.turn.halted {
             return Err("an interrupted turn finishes as if nothing had been".into());
         }
+        if matches!(end, End::CrashLoop { .. }) && self.reopens <= self.state.profile.max_reopens {
+            return Err(format!("a crash loop is seen after {} crashes without progress", self.reopens));
+        }
         Ok(())
     }
 
     /// A turn opens for a reason, ends exactly once, and never just goes away.
-    fn turns(&mut self, record: &Record, ended: bool) -> Verdict {
+    fn turns(&mut self, record: &Record, ended: bool) -> Seen {
         let now = self.state.turn.as_ref().map(|turn| turn.opened_by);
         let before = self.turn.opened_by;
         if now == before {
@@ -362,7 +377,7 @@ impl Watch {
     }
 
     /// Holds a message that was just closed against the round it must come from.
-    fn belongs(&self, message: &Message) -> Verdict {
+    fn belongs(&self, message: &Message) -> Seen {
         let tag = format!("w{}.", self.round);
         let strange = message.content.iter().find(|block| match block {
             _ if message.role == Role::User => false,
@@ -381,7 +396,7 @@ impl Watch {
     }
 
     /// What must hold once everything has come to rest.
-    pub fn at_rest(&self) -> Verdict {
+    pub fn at_rest(&self) -> Seen {
         if !self.state.is_idle() || !self.open.is_empty() {
             return Err(format!("the session never comes to rest: {:?} under way", self.open));
         }
@@ -397,12 +412,18 @@ impl Watch {
                 }
             }
         }
-        for (id, watched) in &self.calls {
+        // Those that ran first: what ran and is told nowhere is the worst.
+        let mut calls: Vec<_> = self.calls.iter().collect();
+        calls.sort_by_key(|(_, watched)| std::cmp::Reverse(watched.runs));
+        for (id, watched) in calls {
             let [result] = results.get(id).map_or(&[][..], |found| found) else {
                 return Err(format!("call {id}, which ran {} times, is in no message", watched.runs));
             };
             if watched.result.as_ref().is_some_and(|expected| *expected != result.content) {
-                return Err(format!("call {id} came to {:?}, and the model is told {:?}", watched.result, result.content));
+                return Err(format!(
+                    "call {id} came to {:?}, and the model is told {:?}",
+                    watched.result, result.content
+                ));
             }
         }
         Ok(())

@@ -145,8 +145,10 @@ impl State {
         if !round.calls.is_empty() {
             turn.tool_rounds += 1;
             self.totals.tool_rounds += 1;
-            let failed = |call: &Call| matches!(call.phase, Phase::Done { outcome: Outcome::Error, .. });
-            turn.tool_error_rounds = if round.calls.iter().all(failed) { turn.tool_error_rounds + 1 } else { 0 };
+            let any = |wanted| round.calls.iter().any(|call| call.outcome() == Some(wanted));
+            // Siblings that a failure took with it neither failed nor got anything done.
+            let failed = any(Outcome::Error) && !any(Outcome::Ok);
+            turn.tool_error_rounds = if failed { turn.tool_error_rounds + 1 } else { 0 };
         }
         turn.last = match round.ended {
             _ if !round.calls.is_empty() => Last::ToolRound,

@@ -171,6 +171,7 @@ impl State {
         if self.compacting.is_some_and(|task| task.work == work) {
             self.compacting = None;
             self.compaction_asked = None;
+            self.reopens = 0;
         }
     }
 }

@@ -44,7 +44,6 @@ impl State {
             });
         }
         round.blocks.push(Block { block: block.clone(), partial });
-        self.reopens = 0;
     }
 
     pub(super) fn model_finished(&mut self, work: Seq, stop: StopReason, spent: &Spent) {
@@ -71,7 +70,11 @@ impl State {
         if let Some(turn) = &mut self.turn {
             turn.model_errors += 1;
             turn.retry_after_ms = error.retry_after_ms;
-            turn.failure.get_or_insert_with(|| error.clone());
+            let first = turn.failure.get_or_insert_with(|| error.clone());
+            // What no retry can mend is the true cause, whatever failed before it.
+            if first.kind.is_worth_retrying() && !error.kind.is_worth_retrying() {
+                *first = error.clone();
+            }
         }
         self.broke_off();
         self.close_round();

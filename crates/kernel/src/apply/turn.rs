@@ -40,9 +40,13 @@ impl State {
 
     /// The process died: nothing that was in flight is any more.
     pub(super) fn reopened(&mut self) {
-        self.compacting = None;
+        let only_waits = self.in_flight().is_empty() && self.asking().next().is_some();
+        // Waiting for a person is no work: a question may stay open over many restarts.
+        if !only_waits && !self.is_idle() {
+            self.reopens += 1;
+        }
+        self.compaction_died();
         let Some(turn) = &mut self.turn else { return };
-        self.reopens += 1;
         turn.finishing = None;
         let Some(round) = &mut turn.round else { return };
         round.cancelling = false;
@@ -53,6 +57,14 @@ impl State {
             self.broke_off();
         }
         self.close_round();
+    }
+
+    /// The wish outlives a crash, but not its own interrupt, and not crash after crash.
+    fn compaction_died(&mut self) {
+        let Some(task) = self.compacting.take() else { return };
+        if task.halted || task.cancelling || self.reopens > self.profile.max_reopens {
+            self.compaction_asked = None;
+        }
     }
 
     pub(super) fn stop_blocked(&mut self, work: Seq, text: &str) {
@@ -71,11 +83,17 @@ impl State {
         if !self.turn.as_deref().is_some_and(ours) {
             return;
         }
-        self.last_turn = self.turn.take();
+        let Some(turn) = self.turn.take() else { return };
+        // A limit that stood before the model was asked once would end the next turn as well: what was said is kept,
+        // and waits for somebody to say more.
+        if turn.last == Last::Input && turn.halt.is_none() {
+            self.messages.extend(self.pending.drain(..).map(|input| input.message));
+        }
+        // A note must not undo an interrupt; a person's queued prompt is worth a turn all the same.
+        let interrupted = turn.halt == Some(End::Interrupted) || *end == End::Interrupted;
+        self.last_turn = Some(turn);
         self.last_end = Some(end.clone());
         self.reopens = 0;
-        // A note must not undo an interrupt; a person's queued prompt is worth a turn all the same.
-        let interrupted = *end == End::Interrupted;
         if self.pending.iter().any(|input| input.wakes && (input.by_person || !interrupted)) {
             self.open_turn(record);
         }
@@ -85,7 +103,7 @@ impl State {
 /// Where a call stands once the process that worked on it is gone.
 fn orphaned(call: &Call) -> Phase {
     match &call.phase {
-        Phase::Judging { .. } => Phase::New,
+        Phase::Judging { .. } | Phase::Asking { question: None } => Phase::New,
         Phase::Running { process, .. } => match call.plan.as_ref().map(|plan| plan.on_crash) {
             Some(OnCrash::Repeat) => Phase::Allowed,
             _ => Phase::Lost { process: process.clone() },

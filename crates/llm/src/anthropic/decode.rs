@@ -1,4 +1,4 @@
-//! The event stream of the Messages API.
+//! The event stream of the Messages API. Citations on text are not kept: text is text for everybody.
 
 use crate::ModelEvent;
 use crate::assembly::{Assembly, Content, Open};
@@ -32,14 +32,11 @@ struct Frame<'a> {
     content_block: Option<&'a RawValue>,
     #[serde(borrow)]
     message: Option<MessageFrame<'a>>,
-    #[serde(default)]
-    usage: UsageFrame,
+    usage: Option<UsageFrame>,
 }
 
 #[derive(Deserialize)]
 struct DeltaFrame<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Option<Text<'a>>,
     #[serde(borrow)]
     text: Option<Text<'a>>,
     #[serde(borrow)]
@@ -58,8 +55,7 @@ struct MessageFrame<'a> {
     id: Option<Text<'a>>,
     #[serde(borrow)]
     model: Option<Text<'a>>,
-    #[serde(default)]
-    usage: UsageFrame,
+    usage: Option<UsageFrame>,
 }
 
 /// Counts so far; each report replaces the ones it names.
@@ -85,8 +81,8 @@ impl Decoder {
 
     fn message_started(&mut self, message: Option<MessageFrame<'_>>) -> Result<(), Unreadable> {
         let Some(message) = message else { return Err(broken("message_start without a message")) };
-        self.count(&message.usage);
         let (id, model) = (Text::or_empty(&message.id).to_owned(), Text::or_empty(&message.model).to_owned());
+        self.count(message.usage);
         self.assembly.tell(ModelEvent::Started { id, model });
         Ok(())
     }
@@ -142,7 +138,8 @@ impl Decoder {
             Content::ToolUse { .. } => &delta.partial_json,
             Content::Native { value, .. } if delta.partial_json.is_none() => {
                 let mut event: Value = serde_json::from_slice(data)?;
-                return Ok(absorb(value, event["delta"].take()));
+                absorb(value, event["delta"].take());
+                return Ok(());
             }
             Content::Native { .. } => &delta.partial_json,
         };
@@ -150,7 +147,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn message_changed(&mut self, delta: Option<DeltaFrame<'_>>, usage: &UsageFrame) {
+    fn message_changed(&mut self, delta: Option<DeltaFrame<'_>>, usage: Option<UsageFrame>) {
         self.count(usage);
         if let Some(reason) = delta.and_then(|delta| delta.stop_reason) {
             self.stop = Some(reason.0.into_owned());
@@ -158,7 +155,8 @@ impl Decoder {
         }
     }
 
-    fn count(&mut self, usage: &UsageFrame) {
+    fn count(&mut self, usage: Option<UsageFrame>) {
+        let Some(usage) = usage else { return };
         let set = |count: &mut u64, said: Option<u64>| *count = said.unwrap_or(*count);
         set(&mut self.usage.input, usage.input_tokens);
         set(&mut self.usage.cache_read, usage.cache_read_input_tokens);
@@ -195,7 +193,7 @@ impl Decode for Decoder {
                 self.open(frame.index)?;
                 self.assembly.finish(frame.index);
             }
-            "message_delta" => self.message_changed(frame.delta, &frame.usage),
+            "message_delta" => self.message_changed(frame.delta, frame.usage),
             "message_stop" => self.progress = Progress::Ended,
             "error" => return Err(Unreadable::Reported(said(event.data))),
             // `ping`, and what later versions of the API may add.

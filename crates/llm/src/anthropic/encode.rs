@@ -2,13 +2,14 @@
 
 use crate::body::{Segments, write_items, write_json};
 use crate::endpoint::Target;
-use crate::memo::{Encode, Parts};
+use crate::memo::{Encode, Parts, missing};
 use crate::{Request, SystemSection, ToolSpec};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use windlass_kernel::{BlobRef, ContentBlock, Message, Parameters, Role, ToolResult};
 
@@ -20,7 +21,7 @@ const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Block<'a> {
     Text {
-        text: &'a str,
+        text: Cow<'a, str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
@@ -47,23 +48,18 @@ enum Block<'a> {
     ToolResult {
         tool_use_id: &'a str,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        content: Vec<Entry<'a>>,
+        content: Vec<Block<'a>>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
 }
 
-/// A block of ours, one that goes back as it came, or a note in the place of what cannot be sent.
+/// A block of ours, or one that goes back as it came.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Entry<'a> {
     Block(Block<'a>),
     Native(&'a Value),
-    Note {
-        #[serde(rename = "type")]
-        kind: &'static str,
-        text: String,
-    },
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -180,7 +176,7 @@ impl Encode for Wire<'_> {
         if !sections.is_empty() {
             out.extend_from_slice(br#""system":["#);
             let blocks = sections.iter().enumerate().map(|(place, section)| Block::Text {
-                text: &section.text,
+                text: Cow::Borrowed(&section.text),
                 cache_control: (Some(place) == last_fixed).then_some(CacheControl::Ephemeral),
             });
             write_items(&mut out, blocks);
@@ -232,13 +228,13 @@ impl Wire<'_> {
             ContentBlock::Native { provider, value } => {
                 return (provider == self.provider).then_some(Entry::Native(value));
             }
-            other => return plain(other, blobs),
+            other => plain(other, blobs)?,
         }))
     }
 }
 
 fn tool_result<'b>(result: &'b ToolResult, blobs: &'b HashMap<String, Bytes>) -> Block<'b> {
-    let mut content: Vec<Entry<'b>> = result.content.iter().filter_map(|block| plain(block, blobs)).collect();
+    let mut content: Vec<Block<'b>> = result.content.iter().filter_map(|block| plain(block, blobs)).collect();
     // The API refuses an error that says nothing.
     if result.is_error && content.is_empty() {
         content.push(note("the tool failed without a word".into()));
@@ -247,16 +243,16 @@ fn tool_result<'b>(result: &'b ToolResult, blobs: &'b HashMap<String, Bytes>) ->
 }
 
 /// Text, pictures and documents: what may stand anywhere.
-fn plain<'b>(block: &'b ContentBlock, blobs: &'b HashMap<String, Bytes>) -> Option<Entry<'b>> {
+fn plain<'b>(block: &'b ContentBlock, blobs: &'b HashMap<String, Bytes>) -> Option<Block<'b>> {
     Some(match block {
-        ContentBlock::Text { text } if is_said(text) => Entry::Block(Block::Text { text, cache_control: None }),
+        ContentBlock::Text { text } if is_said(text) => Block::Text { text: Cow::Borrowed(text), cache_control: None },
         ContentBlock::Image { media_type, blob } => match source(media_type, blob, blobs) {
-            Some(source) => Entry::Block(Block::Image { source }),
-            None => note(crate::memo::missing("image", media_type, blob)),
+            Some(source) => Block::Image { source },
+            None => note(missing("image", media_type, blob)),
         },
         ContentBlock::Document { media_type, blob, title } => match source(media_type, blob, blobs) {
-            Some(source) => Entry::Block(Block::Document { source, title: title.as_deref() }),
-            None => note(crate::memo::missing("document", media_type, blob)),
+            Some(source) => Block::Document { source, title: title.as_deref() },
+            None => note(missing("document", media_type, blob)),
         },
         _ => return None,
     })
@@ -266,8 +262,8 @@ fn source<'b>(media_type: &'b str, blob: &BlobRef, blobs: &'b HashMap<String, By
     Some(Source::Base64 { media_type, data: Base64(blobs.get(&blob.hash)?) })
 }
 
-fn note(text: String) -> Entry<'static> {
-    Entry::Note { kind: "text", text }
+fn note(text: String) -> Block<'static> {
+    Block::Text { text: Cow::Owned(text), cache_control: None }
 }
 
 /// The API refuses text blocks that hold nothing but white space.

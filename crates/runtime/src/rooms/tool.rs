@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use windlass_kernel::*;
-use windlass_tools::{Entry, Reports, ToolReport, ToolRun, Workspace, orphans};
+use windlass_tools::{Entry, Reports, ToolReport, ToolRun, Workspace};
 
 /// One call on its way to its tool.
 pub(crate) struct Errand {
@@ -113,7 +113,7 @@ pub(crate) fn kill_leftovers(session: SessionId, state: &State) {
         if let Phase::Running { process, .. } = &call.phase
             && call.plan.as_ref().is_none_or(|plan| plan.on_crash != OnCrash::Rejoin)
         {
-            orphans::kill_leftovers(session, &call.id, process.as_ref());
+            windlass_tools::kill_leftovers(session, &call.id, process.clone());
         }
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn list(db: &Db, session: SessionId) -> Result<Vec<Input>, StoreError
         let (id, at, body) = row.map_err(|error| db.explain(error))?;
         let id = InputId(Uuid::from_bytes(id));
         let command = serde_json::from_str(&body).map_err(|error| {
-            db.broken(format!("input {} of session {session} can't be read ({error}): send it again", id.0))
+            db.broken(format!("input {} of session {session} can't be read ({error}): open the session with the windlass that left it", id.0))
         })?;
         inputs.push(Input { id, command, at: nat(at) });
     }

@@ -44,9 +44,8 @@ fn is_running(pid: u32, started: u64) -> bool {
         return false;
     }
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => state_and_start(&stat).is_none_or(|(state, start)| {
-            !matches!(state, "Z" | "X") && (started == 0 || start == started)
-        }),
+        Ok(stat) => state_and_start(&stat)
+            .is_none_or(|(state, start)| !matches!(state, "Z" | "X") && (started == 0 || start == started)),
         // Systems without /proc: the number alone must do.
         Err(_) => true,
     }
@@ -114,12 +113,7 @@ fn holder(db: &Db, session: SessionId) -> Result<(u64, Option<Worker>), StoreErr
 /// The worker in the four columns from `first` on, if there is one.
 pub(super) fn worker(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Option<Worker>> {
     let Some(id) = row.get(first)? else { return Ok(None) };
-    Ok(Some(Worker {
-        id,
-        pid: row.get(first + 1)?,
-        started: nat(row.get(first + 2)?),
-        boot_id: row.get(first + 3)?,
-    }))
+    Ok(Some(Worker { id, pid: row.get(first + 1)?, started: nat(row.get(first + 2)?), boot_id: row.get(first + 3)? }))
 }
 
 fn sign_in(db: &Db) -> Result<(), StoreError> {

@@ -39,7 +39,8 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store at `path` for `worker`, making it if it is not there.
+    /// Opens the store at `path` for `worker`, making it and its folder if they are not there. `path` should be
+    /// absolute: connections for reading are opened later.
     pub fn open(path: &Path, worker: Worker) -> Result<SqliteStore, StoreError> {
         SqliteStore::open_with(path, worker, SqliteOptions::default())
     }

@@ -81,8 +81,7 @@ pub(super) fn records(db: &Db, session: SessionId, from: Seq, limit: usize) -> R
     )?;
     let mut expected = from.max(Seq(1));
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut rows =
-        statement.query((key(session), int(expected.0), limit)).map_err(|error| db.explain(error))?;
+    let mut rows = statement.query((key(session), int(expected.0), limit)).map_err(|error| db.explain(error))?;
     let mut records = Vec::new();
     loop {
         let row = match rows.next() {

@@ -33,6 +33,7 @@ const MIGRATIONS: [&str; 1] = ["
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX session_owner ON session (owner) WHERE owner IS NOT NULL;
 
+    -- With a rowid: every session's new rows go to the same few last pages, so a group of many sessions writes less.
     CREATE TABLE event (
         session BLOB NOT NULL, seq INTEGER NOT NULL, epoch INTEGER NOT NULL, id BLOB NOT NULL, at INTEGER NOT NULL,
         v INTEGER NOT NULL, cause INTEGER, body TEXT NOT NULL,
@@ -60,20 +61,31 @@ pub(super) fn open(path: &Path, options: SqliteOptions) -> Result<Connection, St
     })?;
     let explain = |error| error::explain(&shown, error);
     let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(explain)?;
-    let found = version(&connection).map_err(explain)?;
-    if found as usize > MIGRATIONS.len() {
-        return Err(StoreError::Newer { path: shown, found, known: MIGRATIONS.len() as u32 });
+    match prepare_in_time(&mut connection).map_err(explain)? {
+        Tables::Ours => {}
+        Tables::Newer(found) => {
+            return Err(StoreError::Newer { path: shown, found, known: MIGRATIONS.len() as u32 });
+        }
+        Tables::Strange => {
+            let message = "it is another program's database: name another file".into();
+            return Err(StoreError::Unavailable { path: shown, message });
+        }
     }
-    let other = "it is another program's database: name another file";
-    if !is_ours(&connection, found).map_err(explain)? {
-        return Err(StoreError::Unavailable { path: shown, message: other.into() });
-    }
-    prepare(&mut connection, found, options).map_err(explain)?;
+    configure(&connection, options).map_err(explain)?;
     Ok(connection)
+}
+
+/// Whose tables stand in a file; an empty one is ours to fill.
+enum Tables {
+    Ours,
+    Newer(u32),
+    Strange,
 }
 
 /// A connection with the settings that all have.
 pub(super) fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
+    // With a folder in front no name is one that SQLite gives a meaning of its own, as `:memory:` or `file:…`.
+    let path = if path.is_relative() { &Path::new(".").join(path) } else { path };
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
     // The last process to close would move the whole log to the main file: that is the next start's affair, if any.
@@ -106,46 +118,61 @@ fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-fn is_ours(connection: &Connection, version: u32) -> rusqlite::Result<bool> {
-    if version == 0 {
-        // Nothing of anybody's is in it, or another process has just made our tables.
-        let sql = "SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema) OR
-                   (SELECT application_id FROM pragma_application_id) = ?1";
-        return connection.query_row(sql, [APPLICATION_ID], |row| row.get(0));
-    }
-    let id: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-    Ok(id == APPLICATION_ID)
-}
-
-fn prepare(connection: &mut Connection, found: u32, options: SqliteOptions) -> rusqlite::Result<()> {
-    if found == 0 {
-        // The switch to WAL writes one page and fsyncs it. No journal on disk is needed for that: there is nothing
-        // yet to roll back to.
-        connection.execute_batch("PRAGMA journal_mode = MEMORY")?;
-    }
-    switch_to_wal(connection)?;
-    if (found as usize) < MIGRATIONS.len() {
-        migrate(connection)?;
-    }
-    connection.execute_batch(&format!("PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}; PRAGMA fullfsync = ON"))?;
-    if let Some(pages) = options.max_pages {
-        connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
-    }
-    Ok(())
+/// What stands in the file, seen at one moment: another process may be making the tables right now.
+fn look(connection: &mut Connection) -> rusqlite::Result<(u32, Tables)> {
+    let moment = connection.transaction()?;
+    let found = version(&moment)?;
+    let id: i32 = moment.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let new =
+        found == 0 && moment.query_row("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))?;
+    let tables = if !new && id != APPLICATION_ID {
+        Tables::Strange
+    } else if found as usize > MIGRATIONS.len() {
+        Tables::Newer(found)
+    } else {
+        Tables::Ours
+    };
+    Ok((found, tables))
 }
 
 // Of several processes that make one file at the same time, SQLite refuses some without waiting, lest they wait for
-// each other.
-fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
+// each other. Every step looks first whether it is needed, so all of them can be tried again.
+fn prepare_in_time(connection: &mut Connection) -> rusqlite::Result<Tables> {
     let until = Instant::now() + Duration::from_millis(BUSY_TIMEOUT_MS);
     loop {
-        match connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA journal_mode = WAL") {
+        match prepare(connection) {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < until => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             done => return done,
         }
     }
+}
+
+fn prepare(connection: &mut Connection) -> rusqlite::Result<Tables> {
+    let (found, tables) = look(connection)?;
+    if !matches!(tables, Tables::Ours) {
+        return Ok(tables);
+    }
+    if found == 0 {
+        // The switch to WAL writes one page and fsyncs it. No journal on disk is needed for that: there is nothing
+        // yet to roll back to.
+        connection.execute_batch("PRAGMA journal_mode = MEMORY")?;
+    }
+    connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA journal_mode = WAL")?;
+    if (found as usize) < MIGRATIONS.len() {
+        migrate(connection)?;
+    }
+    Ok(tables)
+}
+
+fn configure(connection: &Connection, options: SqliteOptions) -> rusqlite::Result<()> {
+    // fullfsync: where fsync alone does not reach the disk (macOS), ask for what does.
+    connection.execute_batch(&format!("PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}; PRAGMA fullfsync = ON"))?;
+    if let Some(pages) = options.max_pages {
+        connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
+    }
+    Ok(())
 }
 
 fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {

@@ -169,16 +169,18 @@ impl Pen {
     fn write(mut self, mut requests: mpsc::Receiver<Box<dyn Request>>) {
         let mut group = Vec::with_capacity(GROUP_MAX);
         while requests.blocking_recv_many(&mut group, GROUP_MAX) > 0 {
-            let tried = self.begin(&group).map(|()| self.commit(&mut group));
-            match tried {
-                Ok(Ok(())) => group.drain(..).for_each(|request| request.answer(None)),
-                // What made a whole group fail may concern one of them only.
-                Ok(Err(_)) if group.len() > 1 => group.drain(..).for_each(|request| self.commit_alone(request)),
-                // Without a transaction none of them can be done; waiting for it once was long enough.
-                Ok(Err(error)) | Err(error) => {
-                    group.drain(..).for_each(|request| request.answer(Some(error.clone())));
-                }
-            }
+            self.work_off(&mut group);
+        }
+    }
+
+    fn work_off(&mut self, group: &mut Vec<Box<dyn Request>>) {
+        let tried = self.begin(group).map(|()| self.commit(group));
+        match tried {
+            Ok(Ok(())) => group.drain(..).for_each(|request| request.answer(None)),
+            // What made a whole group fail may concern one of them only.
+            Ok(Err(_)) if group.len() > 1 => group.drain(..).for_each(|request| self.commit_alone(request)),
+            // Without a transaction none of them can be done; waiting for it once was long enough.
+            Ok(Err(error)) | Err(error) => group.drain(..).for_each(|request| request.answer(Some(error.clone()))),
         }
     }
 
@@ -230,5 +232,87 @@ impl Pen {
             self.syncs = sync;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::{SqliteOptions, Worker, schema};
+    use windlass_kernel::SessionId;
+
+    type Answer = oneshot::Receiver<Result<(), StoreError>>;
+
+    struct Desk {
+        pen: Pen,
+        _folder: tempfile::TempDir,
+    }
+
+    impl Desk {
+        fn new(max_pages: Option<u32>) -> Desk {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("sessions.db");
+            let connection = schema::open(&path, SqliteOptions { max_pages }).unwrap();
+            let worker = Worker { id: "w".into(), pid: 1, started: 0, boot_id: "b".into() };
+            let db = Db::new(connection, path.display().to_string().into(), worker);
+            Desk { pen: Pen { db, counts: Arc::default(), syncs: false }, _folder: folder }
+        }
+
+        /// The blobs that stand in the file.
+        fn kept(&self) -> Vec<String> {
+            let mut statement = self.pen.db.statement("SELECT hash FROM blob ORDER BY hash").unwrap();
+            statement.query_map((), |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+        }
+    }
+
+    /// Writes a row called `name` of `bytes`, then ends as `end` says.
+    fn writing(name: &'static str, bytes: u32, end: fn() -> Result<(), StoreError>) -> (Box<dyn Request>, Answer) {
+        let (reply, answer) = oneshot::channel();
+        let run = move |db: &Db| {
+            db.execute("INSERT INTO blob (hash, bytes) VALUES (?1, zeroblob(?2))", (name, bytes))?;
+            end()
+        };
+        (Box::new(Work { run, sync: false, outcome: None, reply }), answer)
+    }
+
+    fn fenced() -> Result<(), StoreError> {
+        Err(StoreError::Fenced { session: SessionId(uuid::Uuid::nil()), epoch: 1 })
+    }
+
+    #[test]
+    fn a_refused_request_leaves_no_row_and_its_neighbours_commit() {
+        let mut desk = Desk::new(None);
+        let (mut group, mut answers): (Vec<_>, Vec<_>) =
+            [writing("a", 1, || Ok(())), writing("b", 1, fenced), writing("c", 1, || Ok(()))].into_iter().unzip();
+        desk.pen.work_off(&mut group);
+        let [a, b, c] = [0, 1, 2].map(|n| answers[n].try_recv().unwrap());
+        assert!(a.is_ok() && c.is_ok());
+        assert!(matches!(b.unwrap_err(), StoreError::Fenced { .. }));
+        assert_eq!(desk.kept(), ["a", "c"]);
+        assert_eq!(desk.pen.counts.commits.load(Ordering::Relaxed), 1, "one transaction for all");
+    }
+
+    #[test]
+    fn a_request_that_does_not_fit_fails_alone() {
+        let mut desk = Desk::new(Some(40));
+        let (mut group, mut answers): (Vec<_>, Vec<_>) =
+            [writing("a", 10, || Ok(())), writing("b", 10_000_000, || Ok(())), writing("c", 10, || Ok(()))]
+                .into_iter()
+                .unzip();
+        desk.pen.work_off(&mut group);
+        let [a, b, c] = [0, 1, 2].map(|n| answers[n].try_recv().unwrap());
+        assert!(a.is_ok() && c.is_ok());
+        assert!(matches!(b.unwrap_err(), StoreError::Full { .. }));
+        assert_eq!(desk.kept(), ["a", "c"]);
+        assert!(desk.pen.db.connection.is_autocommit(), "no transaction is left open");
+    }
+
+    #[test]
+    fn a_sender_that_left_does_not_stop_the_writer() {
+        let mut desk = Desk::new(None);
+        let (gone, answer) = writing("a", 1, || Ok(()));
+        drop(answer);
+        desk.pen.work_off(&mut vec![gone]);
+        assert_eq!(desk.kept(), ["a"]);
     }
 }

@@ -1,0 +1,245 @@
+//! The command line as it is typed. What the flags amount to, together with the configuration, is in `settings`.
+
+use crate::exit;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use windlass_kernel::Profile;
+
+/// An agent at the command line: every step is stored, nothing runs unasked.
+#[derive(Debug, Parser)]
+#[command(name = "windlass", version, after_help = exit::HELP, disable_help_subcommand = true)]
+pub struct Line {
+    #[command(subcommand)]
+    pub noun: Option<Noun>,
+    #[command(flatten)]
+    pub ask: Ask,
+    #[command(flatten)]
+    pub flags: Flags,
+}
+
+/// What is asked, and of which session.
+#[derive(Clone, Debug, Default, PartialEq, Args)]
+pub struct Ask {
+    /// Run one prompt without a person; what comes on stdin is joined after it
+    #[arg(short = 'p', long = "print", value_name = "PROMPT", num_args = 0..=1)]
+    pub prompt: Option<Option<String>>,
+    /// Go on with the newest session of this folder
+    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
+    pub go_on: bool,
+    /// Go on with a session; the beginning of its id will do if it is the only one
+    #[arg(short = 'r', long, value_name = "ID")]
+    pub resume: Option<String>,
+    /// What a headless run prints
+    #[arg(long, value_name = "FORMAT", value_enum, requires = "prompt")]
+    pub output_format: Option<Format>,
+    /// Structured data the prompt is about: a JSON file
+    #[arg(long, value_name = "FILE", requires = "prompt")]
+    pub data: Option<PathBuf>,
+    /// What is wanted, in short; else it is taken from the prompt
+    #[arg(long, value_name = "TEXT", requires = "prompt")]
+    pub intent: Option<String>,
+    /// A picture to go with the prompt (png, jpeg, gif, webp); may be repeated
+    #[arg(long = "image", value_name = "FILE", requires = "prompt")]
+    pub images: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// The final text
+    #[default]
+    Text,
+    /// One object at the end
+    Json,
+    /// One stored event a line
+    Events,
+}
+
+/// What wins over the configuration, for every command that opens a session.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Flags {
+    /// The model, for example anthropic/claude-sonnet-4-5 or ollama/qwen3
+    #[arg(long, global = true, value_name = "PROVIDER/NAME")]
+    pub model: Option<String>,
+    /// Where the model is: with /v1 at its end OpenAI's protocol, without Anthropic's
+    #[arg(long, global = true, value_name = "URL")]
+    pub base_url: Option<String>,
+    /// What may be done unasked
+    #[arg(long, global = true, value_name = "MODE", value_parser = PossibleValuesParser::new(MODES))]
+    pub permission_mode: Option<String>,
+    /// Allow everything but what a rule denies or the hard floor refuses
+    #[arg(long, global = true, conflicts_with = "permission_mode")]
+    pub yes: bool,
+    /// Allow what the rule matches, for example 'bash(cargo test:*)'; may be repeated
+    #[arg(long, global = true, value_name = "RULE")]
+    pub allow: Vec<String>,
+    /// Deny what the rule matches, for example 'edit(/etc/**)'; may be repeated
+    #[arg(long, global = true, value_name = "RULE")]
+    pub deny: Vec<String>,
+    /// Model calls a turn may take
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_turns: Option<u32>,
+    /// How the loop behaves
+    #[arg(long, global = true, value_name = "NAME", value_parser = PossibleValuesParser::new(Profile::NAMES))]
+    pub profile: Option<String>,
+    /// Text after the system prompt
+    #[arg(long, global = true, value_name = "TEXT")]
+    pub append_system_prompt: Option<String>,
+    /// Text in place of the system prompt
+    #[arg(long, global = true, value_name = "TEXT")]
+    pub system_prompt: Option<String>,
+    /// Show the model's thinking
+    #[arg(long, global = true)]
+    pub show_thinking: bool,
+    /// Show more: the diff of every edit, the output of every command
+    #[arg(short = 'v', long, global = true)]
+    pub verbose: bool,
+    /// Set one key of the configuration, for example tools.bash.timeout_ms=600000; may be repeated
+    #[arg(long, global = true, value_name = "KEY=VALUE")]
+    pub config: Vec<String>,
+    /// The language the model is addressed in
+    #[arg(long, global = true, value_name = "LOCALE", value_parser = PossibleValuesParser::new(LOCALES))]
+    pub locale: Option<String>,
+    /// When what is stored is also safe from power loss
+    #[arg(long, global = true, value_name = "WHEN", value_parser = PossibleValuesParser::new(FSYNC))]
+    pub fsync: Option<String>,
+    /// Where sessions are kept; in memory they end with the process
+    #[arg(long, global = true, hide = true, value_enum, value_name = "KIND")]
+    pub store: Option<Shelf>,
+}
+
+pub const MODES: [&str; 4] = ["default", "accept-edits", "plan", "bypass"];
+pub const LOCALES: [&str; 2] = ["en", "zh"];
+pub const FSYNC: [&str; 2] = ["effects", "always"];
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Shelf {
+    #[default]
+    Sqlite,
+    Memory,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub enum Noun {
+    /// List the sessions of this folder
+    Sessions {
+        /// Sessions of every folder
+        #[arg(long)]
+        all: bool,
+        #[arg(long)]
+        json: bool,
+    },
+    /// Go on with a session in a chat
+    Resume { id: String },
+    /// Show what happened in a session, one line an event
+    Log {
+        id: String,
+        /// Every event as it is stored
+        #[arg(long)]
+        json: bool,
+        /// Begin with this event
+        #[arg(long, value_name = "SEQ", default_value_t = 1)]
+        from: u64,
+    },
+    /// Show what a session's log amounts to
+    State {
+        id: String,
+        /// As of this event
+        #[arg(long, value_name = "SEQ")]
+        at: Option<u64>,
+        #[arg(long)]
+        json: bool,
+    },
+    /// Leave a prompt for a session, whoever has it open
+    Send { id: String, text: String },
+    /// List the tools, or run one by hand
+    Tool {
+        #[command(subcommand)]
+        verb: ToolVerb,
+    },
+    /// Serve a scripted model and print its address
+    Mock {
+        #[arg(long, value_name = "FILE")]
+        script: PathBuf,
+        /// 0 takes a free one
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        port: u16,
+        /// Append one JSON line a request
+        #[arg(long, value_name = "FILE")]
+        log: Option<PathBuf>,
+        /// Write each request's body into this folder
+        #[arg(long, value_name = "DIR")]
+        dump: Option<PathBuf>,
+        /// End when stdin does: no server outlives who started it
+        #[arg(long, hide = true)]
+        until_stdin_closes: bool,
+    },
+    /// Watch an agent change a file, without a key: the model is scripted, all the rest is real
+    Demo {
+        /// Keep the folder it worked in
+        #[arg(long)]
+        keep: bool,
+        /// The port that stands in the file at first
+        #[arg(long, value_name = "N", default_value_t = 8080)]
+        port_in_file: u16,
+        /// Run without this tool
+        #[arg(long, value_name = "NAME")]
+        disable_tool: Option<String>,
+    },
+    /// Look at the configuration, the keys, the store and the sessions
+    Doctor,
+    /// Print the configuration that holds here, and where each value comes from
+    Config,
+    /// Run a prompt in many sessions at once
+    #[command(hide = true)]
+    Bench {
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        sessions: u32,
+        prompt: String,
+    },
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub enum ToolVerb {
+    /// List the tools and their arguments
+    List {
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run one tool: its arguments are checked, the rules are asked, and then it runs as in a session
+    Run {
+        name: String,
+        /// Its arguments, a JSON object
+        #[arg(value_name = "JSON")]
+        input: String,
+        /// The result as an object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Line::command().debug_assert();
+    }
+
+    #[test]
+    fn a_prompt_may_be_left_to_stdin() {
+        let line = Line::parse_from(["windlass", "-p"]);
+        assert_eq!(line.ask.prompt, Some(None));
+        let line = Line::parse_from(["windlass", "-p", "hello", "--yes"]);
+        assert_eq!(line.ask.prompt, Some(Some("hello".into())));
+        assert!(line.flags.yes);
+    }
+
+    #[test]
+    fn flags_may_stand_behind_a_noun() {
+        let line = Line::parse_from(["windlass", "tool", "run", "ls", "{}", "--allow", "ls"]);
+        assert_eq!(line.flags.allow, ["ls"]);
+    }
+}

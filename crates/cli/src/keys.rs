@@ -1,0 +1,162 @@
+//! The keys a configuration may hold, and what each wants.
+
+use crate::args::{FSYNC, LOCALES, MODES};
+use std::fmt;
+use windlass_kernel::Profile;
+
+/// What may stand behind a key.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Want {
+    Text,
+    OneOf(&'static [&'static str]),
+    Truth,
+    /// A whole number from the first to the second.
+    Whole(u64, u64),
+    /// A number from the first to the second.
+    Number(f64, f64),
+    Texts,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Text(String),
+    Truth(bool),
+    Whole(u64),
+    Number(f64),
+    Texts(Vec<String>),
+}
+
+/// A known key; `*` stands for a name of the user's.
+pub struct Key {
+    pub path: &'static str,
+    pub want: Want,
+    pub says: &'static str,
+    /// Whether a repository's own file may set it: only what cannot loosen anything.
+    pub in_project: bool,
+}
+
+const PROTOCOLS: [&str; 2] = ["anthropic", "openai"];
+
+const fn key(path: &'static str, want: Want, says: &'static str) -> Key {
+    Key { path, want, says, in_project: false }
+}
+
+const fn project(path: &'static str, want: Want, says: &'static str) -> Key {
+    Key { path, want, says, in_project: true }
+}
+
+pub const KEYS: [Key; 27] = [
+    project("model", Want::Text, "the model, as PROVIDER/NAME"),
+    key("base_url", Want::Text, "where the model is: with /v1 OpenAI's protocol, without Anthropic's"),
+    key("permission_mode", Want::OneOf(&MODES), "what may be done unasked"),
+    project("profile", Want::OneOf(&Profile::NAMES), "how the loop behaves"),
+    project("max_turns", Want::Whole(1, 1_000_000), "model calls a turn may take"),
+    key("max_output_tokens", Want::Whole(1, 10_000_000), "tokens one answer may have"),
+    key("temperature", Want::Number(0.0, 2.0), "how freely the model chooses its words"),
+    key("thinking_tokens", Want::Whole(1, 10_000_000), "tokens the model may think with"),
+    key("idle_timeout_ms", Want::Whole(1, 86_400_000), "milliseconds of silence after which a model call is given up"),
+    project("locale", Want::OneOf(&LOCALES), "the language the model is addressed in"),
+    key("show_thinking", Want::Truth, "show the model's thinking"),
+    key("system_prompt", Want::Text, "text in place of the system prompt"),
+    key("append_system_prompt", Want::Text, "text after the system prompt"),
+    project("tools.*.enabled", Want::Truth, "whether the tool is offered"),
+    key("tools.*.timeout_ms", Want::Whole(1, 86_400_000), "milliseconds a call of the tool may take"),
+    key("rules.allow", Want::Texts, "what may be done unasked"),
+    project("rules.deny", Want::Texts, "what may not be done"),
+    project("rules.ask", Want::Texts, "what must be asked, whatever allows it"),
+    key("prices.*.input", Want::Number(0.0, 1e6), "dollars per million tokens of input"),
+    key("prices.*.output", Want::Number(0.0, 1e6), "dollars per million tokens of output"),
+    key("prices.*.cache_read", Want::Number(0.0, 1e6), "dollars per million tokens read from the cache"),
+    key("prices.*.cache_write", Want::Number(0.0, 1e6), "dollars per million tokens written to the cache"),
+    key("store.path", Want::Text, "the file sessions are kept in"),
+    key("store.fsync", Want::OneOf(&FSYNC), "when what is stored is safe from power loss: before effects, or always"),
+    key("providers.*.protocol", Want::OneOf(&PROTOCOLS), "what a provider of your own speaks"),
+    key("providers.*.base_url", Want::Text, "where it is"),
+    key("providers.*.key_variable", Want::Text, "the environment variable its key is in"),
+];
+
+/// What a path leads to.
+pub enum Found {
+    Key(&'static Key),
+    /// Keys go on below it.
+    Table,
+    /// There is no such key; these could stand in its place.
+    Unknown(Vec<&'static str>),
+}
+
+pub fn find(path: &[&str]) -> Found {
+    let fits = |key: &&Key| key.path.split('.').zip(path).all(|(known, given)| known == "*" || known == *given);
+    let depth = |key: &Key| key.path.split('.').count();
+    let mut fitting = KEYS.iter().filter(fits).filter(|key| depth(key) >= path.len());
+    match fitting.clone().find(|key| depth(key) == path.len()) {
+        Some(key) => Found::Key(key),
+        None if fitting.next().is_some() => Found::Table,
+        None => Found::Unknown(siblings(path)),
+    }
+}
+
+/// The names that could stand where the last of `path` stands.
+fn siblings(path: &[&str]) -> Vec<&'static str> {
+    let Some((_, above)) = path.split_last() else { return vec![] };
+    let below = KEYS.iter().filter_map(|key| {
+        let mut parts = key.path.split('.');
+        let fits = above.iter().all(|given| parts.next().is_some_and(|known| known == "*" || known == *given));
+        parts.next().filter(|_| fits)
+    });
+    let mut names: Vec<&str> = below.collect();
+    names.dedup();
+    names
+}
+
+impl fmt::Display for Want {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Want::Text => f.write_str("a text"),
+            Want::OneOf(words) => write!(f, "one of \"{}\"", words.join("\", \"")),
+            Want::Truth => f.write_str("true or false"),
+            Want::Whole(least, most) => write!(f, "a whole number from {least} to {most}"),
+            Want::Number(least, most) => write!(f, "a number from {least} to {most}"),
+            Want::Texts => f.write_str("a list of texts"),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    /// As TOML.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Text(text) => toml::Value::from(text.as_str()).fmt(f),
+            Value::Truth(truth) => truth.fmt(f),
+            Value::Whole(number) => number.fmt(f),
+            Value::Number(number) => write!(f, "{number:?}"),
+            Value::Texts(texts) => toml::Value::from(texts.clone()).fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_keys_tables_or_nowhere() {
+        assert!(matches!(find(&["model"]), Found::Key(key) if key.path == "model"));
+        assert!(matches!(find(&["tools", "bash", "timeout_ms"]), Found::Key(_)));
+        assert!(matches!(find(&["prices", "a/b"]), Found::Table));
+        assert!(matches!(find(&["tools", "bash", "timeout"]), Found::Unknown(near) if near == ["enabled", "timeout_ms"]));
+        assert!(matches!(find(&["rulez"]), Found::Unknown(near) if near.contains(&"rules")));
+    }
+
+    /// The guide's table of keys is this one.
+    #[test]
+    fn the_guide_tells_of_every_key() {
+        let guide = include_str!("../../../docs/guide/cli.md");
+        for key in &KEYS {
+            let name = key.path.replace('*', "NAME").replace("prices.NAME", "prices.\"PROVIDER/NAME\"");
+            let row = guide.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+            let row = row.unwrap_or_else(|| panic!("docs/guide/cli.md has no row for `{name}`"));
+            assert!(row.contains(key.says), "{row}\nshould say: {}", key.says);
+            assert_eq!(row.contains("| yes |"), key.in_project, "{row}");
+        }
+    }
+}

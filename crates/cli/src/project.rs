@@ -1,0 +1,83 @@
+//! What a folder tells about itself: its `AGENTS.md` files and its git branch. No program is started for it.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+use windlass_prompt::{PROJECT_BYTES, ProjectFile};
+
+/// The file in which a project says how work is done there.
+const NAME: &str = "AGENTS.md";
+
+/// The `AGENTS.md` files from the repository's root down to `folder`; outside a repository, that of `folder` alone.
+pub fn files(folder: &Path) -> Vec<ProjectFile> {
+    let root = root(folder).unwrap_or(folder);
+    let inside = folder.ancestors().take_while(|dir| dir.starts_with(root));
+    let mut files: Vec<ProjectFile> = inside.filter_map(file_in).collect();
+    files.reverse();
+    files
+}
+
+fn file_in(dir: &Path) -> Option<ProjectFile> {
+    let path = dir.join(NAME);
+    let mut bytes = vec![];
+    // One byte more than fits tells the prompt that there was more.
+    File::open(&path).ok()?.take(PROJECT_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Some(ProjectFile { path: path.display().to_string(), text })
+}
+
+/// The folder above (or at) `folder` that holds a repository.
+fn root(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|dir| dir.join(".git").exists())
+}
+
+/// The branch that is checked out, as a sentence; read from the files, since starting git takes milliseconds.
+pub fn branch(folder: &Path) -> Option<String> {
+    let dot_git = root(folder)?.join(".git");
+    // In a worktree or a submodule `.git` is a file that says where the folder is.
+    let dir = match fs::read_to_string(&dot_git) {
+        Ok(text) => root(folder)?.join(text.trim().strip_prefix("gitdir:")?.trim()),
+        Err(_) => dot_git,
+    };
+    let head = fs::read_to_string(dir.join("HEAD")).ok()?;
+    let head = head.trim();
+    Some(match head.strip_prefix("ref: refs/heads/") {
+        Some(branch) => format!("branch {branch}"),
+        None => format!("no branch, at commit {}", head.get(..12).unwrap_or(head)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_come_from_the_root_down_and_no_further_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let (repository, deep) = (dir.path().join("r"), dir.path().join("r/a/b"));
+        fs::create_dir_all(repository.join(".git")).unwrap();
+        fs::create_dir_all(&deep).unwrap();
+        for (at, text) in [(dir.path(), "outside"), (&*repository, "root"), (&*deep, "deep")] {
+            fs::write(at.join(NAME), text).unwrap();
+        }
+        let texts: Vec<String> = files(&deep).into_iter().map(|file| file.text).collect();
+        assert_eq!(texts, ["root", "deep"]);
+        assert_eq!(files(dir.path()).len(), 1);
+    }
+
+    #[test]
+    fn the_branch_is_read_without_git() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = dir.path().join(".git");
+        fs::create_dir(&git).unwrap();
+        fs::write(git.join("HEAD"), "ref: refs/heads/feature/x\n").unwrap();
+        assert_eq!(branch(dir.path()).as_deref(), Some("branch feature/x"));
+        fs::write(git.join("HEAD"), "0123456789abcdef0123\n").unwrap();
+        assert_eq!(branch(dir.path()).as_deref(), Some("no branch, at commit 0123456789ab"));
+        let other = dir.path().join("tree");
+        fs::create_dir_all(other.join("meta")).unwrap();
+        fs::write(other.join(".git"), "gitdir: meta\n").unwrap();
+        fs::write(other.join("meta/HEAD"), "ref: refs/heads/side\n").unwrap();
+        assert_eq!(branch(&other).as_deref(), Some("branch side"));
+    }
+}

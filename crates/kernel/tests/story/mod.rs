@@ -1,0 +1,408 @@
+//! A session told line by line: each line is something that happens, and the kernel says what follows. The story plays
+//! the runtime: it judges calls at once, by the name of their tool, and ends turns that nobody has to check.
+//!
+//! ```text
+//! prompt TEXT | note TEXT | wake TEXT | interrupt | deadline | compact | clear | crash
+//! text TEXT | thinking TEXT | heard TEXT (broken off) | use ID TOOL | stop REASON | fail KIND TEXT | silenced
+//! ok ID TEXT | error ID TEXT | abort ID TEXT (takes its siblings along) | stopped ID
+//! allow ID | deny ID [NOTE] | answer ID WORDS
+//! object TEXT | agree (the stop checks) | summary UPTO TEXT | no-summary TEXT
+//! ```
+#![allow(dead_code)] // Each test file uses its own part.
+
+use serde_json::json;
+use uuid::Uuid;
+use windlass_kernel::*;
+
+/// Steps one line may lead to.
+const STEPS_PER_LINE: usize = 100;
+
+pub struct Story {
+    pub state: State,
+    pub log: Vec<Record>,
+    /// The stop checks are a room of their own, and answer with `object` or `agree`.
+    pub checks: bool,
+    epoch: u64,
+    inputs: u64,
+}
+
+/// A story under the default profile.
+pub fn tell(script: &str) -> Story {
+    Story::new(Profile::default()).tell(script)
+}
+
+/// A story under the profile called `name`.
+pub fn tell_as(name: &str, script: &str) -> Story {
+    Story::new(Profile::named(name).expect("a named profile")).tell(script)
+}
+
+impl Story {
+    pub fn new(profile: Profile) -> Story {
+        let mut story = Story { state: State::default(), log: vec![], checks: false, epoch: 1, inputs: 0 };
+        let mode = PermissionMode::Default;
+        let (cwd, agent, model) = ("/work".into(), "build".into(), "mock/scripted".into());
+        let (parent, forked_from, profile) = (None, None, Box::new(profile));
+        story.happen(None, Event::Opened { parent, forked_from, cwd, agent, model, mode, profile });
+        story
+    }
+
+    pub fn checked(mut self) -> Story {
+        self.checks = true;
+        self
+    }
+
+    pub fn tell(mut self, script: &str) -> Story {
+        for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            self.line(line);
+        }
+        assert_eq!(State::fold(&self.log), self.state, "the fold of the log is the state");
+        self
+    }
+
+    fn line(&mut self, line: &str) {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let (id, more) = rest.split_once(' ').unwrap_or((rest, ""));
+        let (call, text) = (CallId::from(id), rest.to_owned());
+        match verb {
+            "prompt" => self.wish(prompt(self.fresh(), rest)),
+            "note" | "wake" => {
+                let input = self.fresh();
+                self.wish(Command::Note { input, text, wakes: verb == "wake" });
+            }
+            "interrupt" => self.wish(Command::Interrupt { by: "terminal".into() }),
+            "compact" => self.wish(Command::Compact { instructions: None }),
+            "clear" => {
+                let input = self.fresh();
+                self.wish(Command::Clear { input });
+            }
+            "allow" | "deny" | "answer" => {
+                let decision = match verb {
+                    "allow" => Decision::Allow,
+                    "deny" => Decision::Deny { note: more.into() },
+                    _ => Decision::Words { text: more.into() },
+                };
+                self.wish(Command::Answer(Box::new(self.answer(&call, decision))));
+            }
+            "crash" => self.crash(),
+            "deadline" => self.report(Event::DeadlinePassed),
+            "text" => self.block(ContentBlock::text(rest), false),
+            "heard" => self.block(ContentBlock::text(rest), true),
+            "thinking" => self.block(ContentBlock::Thinking { thinking: text, signature: Some("s".into()) }, false),
+            "use" => {
+                let input = json!({ "path": more });
+                self.block(ContentBlock::ToolUse(ToolUse { id: call, name: more.into(), input }), false);
+            }
+            "stop" => {
+                let stop = serde_json::from_value(json!(rest)).expect("a stop reason");
+                let (work, raw_stop, spent) = (self.speaking(), Some(text), spent());
+                self.report(Event::ModelFinished { work, stop, raw_stop, spent });
+            }
+            "fail" => {
+                let kind = serde_json::from_value(json!(id)).expect("a kind of failure");
+                let error = ModelFailure { kind, message: more.into(), status: Some(500), retry_after_ms: None };
+                self.report(Event::ModelFailed { work: self.speaking(), error, spent: Spent::default() });
+            }
+            "silenced" => self.report(Event::ModelCancelled { work: self.speaking(), spent: Spent::default() }),
+            "ok" => self.finished(call, Outcome::Ok, more, false),
+            "error" => self.finished(call, Outcome::Error, more, false),
+            "abort" => self.finished(call, Outcome::Error, more, true),
+            "stopped" => self.finished(call, Outcome::Cancelled, "Cancelled.", false),
+            "object" => self.report(Event::StopBlocked { work: self.finishing(), text }),
+            "agree" => self.report(Event::TurnFinished { work: self.finishing(), end: End::Done }),
+            "summary" => {
+                let (upto, summary) = (id.parse().expect("a number of messages"), more.into());
+                self.report(Event::Compacted { work: self.compacting(), upto, summary, spent: spent() });
+            }
+            "no-summary" => self.report(Event::CompactionFailed { work: self.compacting(), message: text }),
+            _ => panic!("the story has no word {verb:?}"),
+        }
+    }
+
+    fn fresh(&mut self) -> InputId {
+        self.inputs += 1;
+        InputId(Uuid::from_u64_pair(3, self.inputs))
+    }
+
+    /// A wish that is granted, and what follows.
+    pub fn wish(&mut self, command: Command) {
+        let event = self.state.accept(&command).unwrap_or_else(|no| panic!("{command:?}: {no}"));
+        self.report(event);
+    }
+
+    /// A fact, and what follows.
+    pub fn report(&mut self, event: Event) {
+        let cause = serde_json::to_value(&event).ok().and_then(|event| event["work"].as_u64()).map(Seq);
+        self.happen(cause, event);
+        for _ in 0..STEPS_PER_LINE {
+            let Some(step) = self.state.next_step() else { return };
+            let cause = Some(self.state.head);
+            let work = self.happen(cause, Event::Began { step: step.clone() });
+            for event in self.prelude(work, &step) {
+                self.happen(Some(work), event);
+            }
+        }
+        panic!("the ladder does not come to rest:\n{}", self.told());
+    }
+
+    /// Stores a fact; nothing follows from it yet.
+    pub fn happen(&mut self, cause: Option<Seq>, event: Event) -> Seq {
+        let seq = self.state.head.next();
+        let record = Record {
+            v: SCHEMA_VERSION,
+            tenant: "local".into(),
+            session: SessionId(Uuid::from_u64_pair(1, 1)),
+            seq,
+            id: EventId(Uuid::from_u64_pair(2, seq.0)),
+            epoch: self.epoch,
+            at: 1_760_000_000_000 + seq.0 * 1_000,
+            cause,
+            event,
+        };
+        self.state.apply(&record);
+        self.log.push(record);
+        if let Err(broken) = self.state.check() {
+            panic!("{broken}\n{}", self.told());
+        }
+        seq
+    }
+
+    fn crash(&mut self) {
+        self.state = State::fold(&self.log);
+        self.epoch += 1;
+        self.report(Event::Reopened { worker: "second".into() });
+    }
+
+    fn prelude(&mut self, work: Seq, step: &Step) -> Vec<Event> {
+        match step {
+            Step::CallModel => vec![model_called(work, ModelRole::Main)],
+            Step::Compact => vec![model_called(work, ModelRole::Compaction)],
+            Step::Judge { call } => judge(work, self.state.call(call).expect("a call of this round")),
+            Step::RunTool { call } => vec![started(work, self.state.call(call).expect("a call of this round"))],
+            Step::Finish { end, checks } if !(*checks && self.checks) => {
+                vec![Event::TurnFinished { work, end: end.clone() }]
+            }
+            _ => vec![],
+        }
+    }
+
+    fn round(&self) -> &Round {
+        self.state.turn.as_ref().and_then(|turn| turn.round.as_ref()).expect("an open round")
+    }
+
+    pub fn speaking(&self) -> Seq {
+        self.round().work
+    }
+
+    fn finishing(&self) -> Seq {
+        self.state.turn.as_ref().and_then(|turn| turn.finishing.as_ref()).expect("a turn that finishes").work
+    }
+
+    fn compacting(&self) -> Seq {
+        self.state.compacting.expect("a compaction under way").work
+    }
+
+    fn block(&mut self, block: ContentBlock, partial: bool) {
+        let (work, index) = (self.speaking(), self.round().blocks.len() as u32);
+        self.report(Event::BlockFinished { work, index, block, partial });
+    }
+
+    fn finished(&mut self, call: CallId, outcome: Outcome, text: &str, aborts_siblings: bool) {
+        let running = self.state.call(&call).unwrap_or_else(|| panic!("no call {call} in\n{}", self.told()));
+        let Phase::Running { work, .. } = running.phase else { panic!("{call} does not run:\n{}", self.told()) };
+        self.report(tool_finished(work, call, outcome, text, aborts_siblings));
+    }
+
+    /// An answer to the question that call `id` asks.
+    pub fn answer(&self, id: &CallId, decision: Decision) -> Answered {
+        let question = self.state.asking().find(|(call, _)| call.id == *id).map(|(_, question)| question.hash.clone());
+        let hash = question.unwrap_or_else(|| panic!("{id} asks nothing:\n{}", self.told()));
+        let (scope, rule, changed, by) = (Scope::Once, None, None, "terminal".into());
+        Answered { call: id.clone(), hash, decision, scope, rule, changed, by }
+    }
+
+    /// The story as the log tells it, a line per event, without what only goes with a step.
+    pub fn told(&self) -> String {
+        self.log.iter().filter_map(|record| line_of(&record.event)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Only what the kernel decided.
+    pub fn steps(&self) -> String {
+        let began = self.log.iter().filter(|record| matches!(record.event, Event::Began { .. }));
+        began.filter_map(|record| line_of(&record.event)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What the model would be shown now, a line per block.
+    pub fn transcript(&self) -> String {
+        let lines = self.state.transcript();
+        let lines = lines.iter().flat_map(|message| message.content.iter().map(move |block| (message.role, block)));
+        let line = |(role, block): (Role, &ContentBlock)| match role {
+            Role::User => format!("user: {}", block_line(block)),
+            Role::Assistant => format!("model: {}", block_line(block)),
+        };
+        lines.map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    pub fn count(&self, wanted: impl Fn(&Step) -> bool) -> usize {
+        let steps = self.log.iter().filter_map(|record| match &record.event {
+            Event::Began { step } => Some(step),
+            _ => None,
+        });
+        steps.filter(|step| wanted(step)).count()
+    }
+
+    pub fn model_calls(&self) -> usize {
+        self.count(|step| *step == Step::CallModel)
+    }
+
+    pub fn tool_runs(&self) -> usize {
+        self.count(|step| matches!(step, Step::RunTool { .. }))
+    }
+
+    pub fn end(&self) -> &End {
+        self.state.last_end.as_ref().expect("a turn that ended")
+    }
+
+    /// The calls that run now, in call order.
+    pub fn running(&self) -> Vec<&str> {
+        let calls = self.round().calls.iter();
+        calls.filter(|call| matches!(call.phase, Phase::Running { .. })).map(|call| call.id.0.as_str()).collect()
+    }
+}
+
+pub fn prompt(input: InputId, text: &str) -> Command {
+    let blocks = vec![ContentBlock::text(text)];
+    let (context, data, intent, constraints) = (None, None, None, vec![]);
+    Command::Prompt(Box::new(Prompted { input, origin: Origin::Terminal, blocks, context, data, intent, constraints }))
+}
+
+pub fn spent() -> Spent {
+    let usage = Usage { input: 100, output: 20, ..Usage::default() };
+    Spent { usage, cost_micro_usd: Some(600), first_token_ms: Some(40) }
+}
+
+/// The policy of the story: the tool's name says what may be done.
+fn judge(work: Seq, call: &Call) -> Vec<Event> {
+    let (access, on_crash) = match call.name.as_str() {
+        "read" | "ask_user" | "nothing" | "peek" => (Access::Read, OnCrash::Repeat),
+        "fetch" => (Access::Read, OnCrash::Unknown),
+        "agent" => (Access::Write, OnCrash::Rejoin),
+        _ => (Access::Write, OnCrash::Unknown),
+    };
+    let (verdict, reason) = match call.name.as_str() {
+        "forbidden" => (Verdict::Deny, "forbidden by rule"),
+        "nothing" => (Verdict::Invalid, "Unknown tool: nothing"),
+        "ask_user" | "danger" | "peek" => (Verdict::Ask, ""),
+        _ => (Verdict::Allow, ""),
+    };
+    let plan = CallPlan { access, on_crash, ..CallPlan::default() };
+    let (stage, rule, reason, input) = ("rule".into(), Some(format!("{}(**)", call.name)), reason.into(), None);
+    let judged = Judged { work, call: call.id.clone(), verdict, stage, rule, reason, input, plan };
+    let asked = (verdict == Verdict::Ask).then(|| Event::Asked {
+        call: call.id.clone(),
+        question: Box::new(Question {
+            hash: format!("hash-{}", call.id),
+            kind: if call.name == "ask_user" { QuestionKind::Words } else { QuestionKind::Approval },
+            preview: format!("{} {}", call.name, call.input),
+            impact: String::new(),
+            rule: None,
+            proposed: vec![format!("{}(**)", call.name)],
+            options: vec![],
+        }),
+    });
+    [Event::Judged(Box::new(judged))].into_iter().chain(asked).collect()
+}
+
+fn model_called(work: Seq, role: ModelRole) -> Event {
+    let blob = |name: &str, bytes| BlobRef { hash: format!("{name:0>64}"), bytes };
+    Event::ModelCalled(Box::new(ModelCalled {
+        work,
+        role,
+        provider: "mock".into(),
+        model: "scripted".into(),
+        parameters: Parameters { max_tokens: 8_192, ..Parameters::default() },
+        attempt: 1,
+        sections: vec![Section { name: "role".into(), blob: blob("a", 120) }],
+        tools: blob("b", 900),
+    }))
+}
+
+fn started(work: Seq, call: &Call) -> Event {
+    Event::ToolStarted(Box::new(ToolStarted {
+        work,
+        call: call.id.clone(),
+        plan: call.plan.clone().unwrap_or_default(),
+        idempotency_key: format!("00000000-0000-0001-0000-000000000001:{work}"),
+        process: None,
+    }))
+}
+
+pub fn tool_finished(work: Seq, call: CallId, outcome: Outcome, text: &str, aborts_siblings: bool) -> Event {
+    Event::ToolFinished(Box::new(ToolFinished {
+        work,
+        call,
+        outcome,
+        blocks: vec![ContentBlock::text(text)],
+        value: None,
+        output: None,
+        files: vec![],
+        aborts_siblings,
+        took_ms: 12,
+    }))
+}
+
+fn line_of(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::Opened { .. } | Event::ModelCalled(_) | Event::ToolStarted(_) => return None,
+        Event::Began { step } => format!("  {}", step_line(step)),
+        Event::Reopened { .. } => "reopened".into(),
+        Event::Prompted(prompt) => format!("prompted: {}", text_of(&prompt.blocks)),
+        Event::Noted { text, .. } => format!("noted: {text}"),
+        Event::Interrupted { .. } => "interrupted".into(),
+        Event::BlockFinished { block, partial: true, .. } => format!("heard: {}", block_line(block)),
+        Event::BlockFinished { block, .. } => format!("block: {}", block_line(block)),
+        Event::ModelFinished { stop, .. } => format!("model finished: {stop:?}"),
+        Event::ModelFailed { error, .. } => format!("model failed: {}", error.message),
+        Event::ModelCancelled { .. } => "model cancelled".into(),
+        Event::Judged(judged) => format!("judged {}: {:?}", judged.call, judged.verdict),
+        Event::Asked { call, .. } => format!("asked {call}"),
+        Event::Answered(answer) => format!("answered {}: {:?}", answer.call, answer.decision),
+        Event::ToolFinished(done) => format!("finished {}: {:?}", done.call, done.outcome),
+        Event::Compacted { upto, .. } => format!("compacted up to {upto}"),
+        Event::StopBlocked { text, .. } => format!("stop blocked: {text}"),
+        Event::TurnFinished { end, .. } => format!("turn finished: {end:?}"),
+        Event::Configured(_) => "configured".into(),
+        Event::ToolsChanged { .. } => "tools changed".into(),
+        Event::Cleared { .. } => "cleared".into(),
+        Event::CompactionAsked { .. } => "compaction asked".into(),
+        Event::CompactionFailed { .. } => "compaction failed".into(),
+        Event::DeadlinePassed => "deadline passed".into(),
+    })
+}
+
+fn step_line(step: &Step) -> String {
+    match step {
+        Step::CallModel => "call model".into(),
+        Step::Judge { call } => format!("judge {call}"),
+        Step::RunTool { call } => format!("run {call}"),
+        Step::Close { calls, why } => {
+            let calls: Vec<_> = calls.iter().map(|call| call.0.as_str()).collect();
+            format!("close {} ({why:?})", calls.join(", "))
+        }
+        Step::Cancel { work } => format!("cancel {work}"),
+        Step::Compact => "compact".into(),
+        Step::Finish { end, checks } => format!("finish {end:?}{}", if *checks { ", checks first" } else { "" }),
+    }
+}
+
+fn block_line(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Text { text } => text.clone(),
+        ContentBlock::Thinking { thinking, .. } => format!("({thinking})"),
+        ContentBlock::ToolUse(tool_use) => format!("[{} {}]", tool_use.id, tool_use.name),
+        ContentBlock::ToolResult(result) => {
+            let mark = if result.is_error { "!" } else { "" };
+            format!("[{}{mark}] {}", result.tool_use_id, text_of(&result.content))
+        }
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,443 @@
+//! Calls over real connections to a small server on loopback.
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use http_body_util::{BodyExt, Full, StreamBody, combinators::BoxBody};
+use hyper::body::{Frame, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use windlass_kernel::{ContentBlock, FailureKind, Message, ModelFailure, Parameters};
+use windlass_llm::{
+    Anthropic, ApiKey, Delta, Endpoint, Http, HttpOptions, Memo, Model, ModelEvent, ModelStream, OpenAiChat,
+};
+
+const MESSAGE: &str = concat!(
+    "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"model\":\"large-1\"}}\n\n",
+    "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+    "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}\n\n",
+    "data: {\"type\":\"content_block_stop\",\"index\":0}\n\n",
+    "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":1}}\n\n",
+    "data: {\"type\":\"message_stop\"}\n\n",
+);
+
+const CHUNKS: &str = concat!(
+    "data: {\"id\":\"c\",\"model\":\"large-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"}}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+    "data: [DONE]\n\n",
+);
+
+type Answer = Response<BoxBody<Bytes, io::Error>>;
+
+/// What the server saw of a request.
+#[derive(Debug)]
+struct Seen {
+    path: String,
+    headers: http::HeaderMap,
+    body: Bytes,
+}
+
+struct Server {
+    base: String,
+    connections: Arc<AtomicUsize>,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Server {
+    /// A server that answers every request with what `answer` makes.
+    async fn start(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let (connections, seen) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
+        let server = Server { base, connections: connections.clone(), seen: seen.clone() };
+        let answer = Arc::new(answer);
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                connections.fetch_add(1, Ordering::SeqCst);
+                let (answer, seen) = (answer.clone(), seen.clone());
+                let service = service_fn(move |request: Request<Incoming>| {
+                    let (answer, seen) = (answer.clone(), seen.clone());
+                    async move {
+                        let (head, body) = request.into_parts();
+                        let body = body.collect().await?.to_bytes();
+                        seen.lock().unwrap().push(Seen { path: head.uri.path().into(), headers: head.headers, body });
+                        Ok::<_, hyper::Error>(answer())
+                    }
+                });
+                tokio::spawn(
+                    hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service),
+                );
+            }
+        });
+        server
+    }
+
+    fn anthropic(&self) -> Anthropic {
+        self.anthropic_with(HttpOptions::default())
+    }
+
+    fn anthropic_with(&self, options: HttpOptions) -> Anthropic {
+        Anthropic::new(Http::new(options).unwrap(), endpoint("anthropic", &self.base), "large-1".into())
+    }
+
+    fn openai(&self) -> OpenAiChat {
+        let base = format!("{}/v1/", self.base);
+        OpenAiChat::new(Http::new(HttpOptions::default()).unwrap(), endpoint("openai", &base), "large-1".into())
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+}
+
+fn endpoint(provider: &str, base_url: &str) -> Endpoint {
+    Endpoint {
+        provider: provider.into(),
+        base_url: base_url.into(),
+        api_key: Some(ApiKey::new("sk-secret")),
+        headers: vec![("x-team".into(), "blue".into())],
+    }
+}
+
+fn request() -> windlass_llm::Request {
+    windlass_llm::Request {
+        system: [].into(),
+        messages: vec![Arc::new(Message::user(vec![ContentBlock::text("Hello")]))],
+        tools: [].into(),
+        parameters: Parameters { max_tokens: 100, ..Parameters::default() },
+        blobs: Arc::new(HashMap::new()),
+        memo: Memo::default(),
+    }
+}
+
+fn answer(status: u16, content_type: &str, body: BoxBody<Bytes, io::Error>) -> Answer {
+    Response::builder().status(status).header("content-type", content_type).body(body).unwrap()
+}
+
+fn whole(text: &'static str) -> BoxBody<Bytes, io::Error> {
+    Full::new(Bytes::from_static(text.as_bytes())).map_err(|never| match never {}).boxed()
+}
+
+/// A body that comes in pieces, each in a chunk of its own.
+fn pieces(pieces: BoxStream<'static, io::Result<Bytes>>) -> BoxBody<Bytes, io::Error> {
+    BodyExt::boxed(StreamBody::new(sync(pieces.map(|piece| piece.map(Frame::data)).boxed())))
+}
+
+/// Bodies must be `Sync`; a lock that nobody else holds makes a stream so.
+fn sync<T: Send + 'static>(stream: BoxStream<'static, T>) -> impl futures_core::Stream<Item = T> + Send + Sync {
+    let stream = Mutex::new(stream);
+    stream::poll_fn(move |context| stream.lock().unwrap().poll_next_unpin(context))
+}
+
+fn events(text: &'static str) -> Answer {
+    answer(200, "text/event-stream; charset=utf-8", whole(text))
+}
+
+/// The start of `MESSAGE`, up to and with its first delta, and then what `rest` brings.
+fn broken_off(rest: BoxStream<'static, io::Result<Bytes>>) -> Answer {
+    let end = MESSAGE.find("data: {\"type\":\"content_block_stop\"").unwrap();
+    let start = stream::once(async move { Ok(Bytes::from_static(&MESSAGE.as_bytes()[..end])) });
+    answer(200, "text/event-stream", pieces(start.chain(rest).boxed()))
+}
+
+/// Closes the connection in the middle of the answer, once what came before was sent.
+fn cut() -> BoxStream<'static, io::Result<Bytes>> {
+    let cut = async {
+        tokio::task::yield_now().await;
+        Err(io::Error::other("cut"))
+    };
+    stream::once(cut).boxed()
+}
+
+/// Everything a call brings; a test that waits for ever fails instead.
+async fn all(stream: ModelStream) -> (Vec<ModelEvent>, Option<ModelFailure>) {
+    let batches: Vec<_> = within(stream.collect()).await;
+    let (mut events, mut failure) = (Vec::new(), None);
+    for batch in batches {
+        assert!(failure.is_none(), "something came after a failure");
+        match batch {
+            Ok(batch) => events.extend(batch),
+            Err(error) => failure = Some(error),
+        }
+    }
+    (events, failure)
+}
+
+async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(Duration::from_secs(30), future).await.expect("the test hangs")
+}
+
+async fn failure(stream: ModelStream) -> ModelFailure {
+    all(stream).await.1.expect("the call was to fail")
+}
+
+fn is_finished(events: &[ModelEvent]) -> bool {
+    matches!(events.last(), Some(ModelEvent::Finished { .. }))
+}
+
+#[tokio::test]
+async fn one_connection_serves_successive_calls() {
+    for chunked in [false, true] {
+        let server = Server::start(move || match chunked {
+            false => events(MESSAGE),
+            true => {
+                let lines = MESSAGE.split_inclusive("\n\n").map(|event| Ok(Bytes::from_static(event.as_bytes())));
+                answer(200, "text/event-stream", pieces(stream::iter(lines).boxed()))
+            }
+        })
+        .await;
+        let model = server.anthropic();
+        for _ in 0..10 {
+            let (events, failure) = all(model.call(request())).await;
+            assert_eq!(failure, None);
+            assert!(is_finished(&events));
+        }
+        assert_eq!(server.connections(), 1);
+    }
+}
+
+#[tokio::test]
+async fn refusals_leave_the_connection_usable() {
+    let server = Server::start(|| answer(500, "application/json", whole(r#"{"error":{"message":"oh"}}"#))).await;
+    let model = server.anthropic();
+    for _ in 0..3 {
+        assert_eq!(failure(model.call(request())).await.message, "anthropic answered 500 Internal Server Error: oh");
+    }
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn requests_have_their_headers_and_an_exact_length() {
+    let server = Server::start(|| events(MESSAGE)).await;
+    all(server.anthropic().call(request())).await;
+    let chat = Server::start(|| events(CHUNKS)).await;
+    let (events, _) = all(chat.openai().call(request())).await;
+    assert!(is_finished(&events));
+    let text = |seen: &Seen, name: &str| {
+        seen.headers.get(name).map_or("none".into(), |value| value.to_str().unwrap().to_owned())
+    };
+    for (server, path, key) in
+        [(&server, "/v1/messages", "x-api-key"), (&chat, "/v1/chat/completions", "authorization")]
+    {
+        let seen = server.seen.lock().unwrap();
+        assert_eq!(seen[0].path, path);
+        assert_eq!(text(&seen[0], "content-length"), seen[0].body.len().to_string());
+        assert_eq!(text(&seen[0], "transfer-encoding"), "none");
+        assert_eq!(text(&seen[0], "content-type"), "application/json");
+        assert_eq!(text(&seen[0], "x-team"), "blue");
+        assert!(text(&seen[0], "user-agent").starts_with("windlass/"));
+        assert!(text(&seen[0], key).ends_with("sk-secret"));
+    }
+    assert_eq!(text(&server.seen.lock().unwrap()[0], "anthropic-version"), "2023-06-01");
+    assert_eq!(text(&chat.seen.lock().unwrap()[0], "authorization"), "Bearer sk-secret");
+}
+
+#[tokio::test]
+async fn nothing_is_sent_before_the_stream_is_polled() {
+    let server = Server::start(|| events(MESSAGE)).await;
+    drop(server.anthropic().call(request()));
+    let (events, _) = all(server.anthropic().call(request())).await;
+    assert!(is_finished(&events));
+    assert_eq!(server.seen.lock().unwrap().len(), 1);
+}
+
+/// Tells when it is dropped.
+struct Dropped(Option<oneshot::Sender<()>>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let _ = self.0.take().unwrap().send(());
+    }
+}
+
+/// A server whose answer never ends, and word of when the answer's connection is gone.
+async fn endless() -> (Server, oneshot::Receiver<()>) {
+    let (gone, heard) = oneshot::channel();
+    let dropped = Mutex::new(Some(Dropped(Some(gone))));
+    let server = Server::start(move || {
+        let dropped = dropped.lock().unwrap().take();
+        let never = stream::once(async move {
+            let _dropped = dropped;
+            std::future::pending().await
+        });
+        broken_off(never.boxed())
+    })
+    .await;
+    (server, heard)
+}
+
+#[tokio::test]
+async fn s0_13_s2_26_dropping_a_call_closes_its_connection() {
+    let (server, gone) = endless().await;
+    let mut stream = server.anthropic().call(request());
+    let batch = within(stream.next()).await.unwrap().unwrap();
+    assert!(batch.contains(&ModelEvent::Delta { index: 0, delta: Delta::Text("Hi".into()) }));
+    drop(stream);
+    within(gone).await.unwrap();
+}
+
+#[tokio::test]
+async fn silence_ends_a_call() {
+    let (server, _gone) = endless().await;
+    let options = HttpOptions { idle_timeout_ms: 50, ..HttpOptions::default() };
+    let (events, failure) = all(server.anthropic_with(options).call(request())).await;
+    assert_eq!(events.len(), 3, "what was heard before is told");
+    let failure = failure.unwrap();
+    assert_eq!(failure.kind, FailureKind::Transient);
+    assert_eq!(failure.message, format!("{}/v1/messages was silent for 50 ms", server.base));
+}
+
+#[tokio::test]
+async fn a_server_that_accepts_and_says_nothing_is_not_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let http = Http::new(HttpOptions { idle_timeout_ms: 50, ..HttpOptions::default() }).unwrap();
+    let model = Anthropic::new(http, endpoint("anthropic", &base), "large-1".into());
+    assert_eq!(failure(model.call(request())).await.message, format!("{base}/v1/messages was silent for 50 ms"));
+}
+
+#[tokio::test]
+async fn a_stream_that_is_cut_is_transient_and_what_was_heard_is_told() {
+    let server = Server::start(|| broken_off(cut())).await;
+    let (events, failure) = all(server.anthropic().call(request())).await;
+    assert_eq!(events.len(), 3);
+    let failure = failure.unwrap();
+    assert_eq!(failure.kind, FailureKind::Transient);
+    let start = format!("the stream ended before the message was whole ({}/v1/messages): ", server.base);
+    assert!(failure.message.starts_with(&start), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_too_early_is_transient() {
+    let server = Server::start(|| broken_off(stream::empty().boxed())).await;
+    let failure = failure(server.anthropic().call(request())).await;
+    assert_eq!(failure.kind, FailureKind::Transient);
+    let message = format!("the stream ended before the message was whole ({}/v1/messages)", server.base);
+    assert_eq!(failure.message, message);
+}
+
+#[tokio::test]
+async fn a_cut_behind_the_reason_to_stop_loses_nothing() {
+    let server = Server::start(|| {
+        let end = CHUNKS.find("data: [DONE]").unwrap();
+        let start = stream::once(async move { Ok(Bytes::from_static(&CHUNKS.as_bytes()[..end])) });
+        answer(200, "text/event-stream", pieces(start.chain(cut()).boxed()))
+    })
+    .await;
+    let (events, failure) = all(server.openai().call(request())).await;
+    assert_eq!(failure, None);
+    assert!(is_finished(&events));
+}
+
+#[tokio::test]
+async fn an_error_in_the_stream_ends_it_at_once() {
+    let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    let server = Server::start(move || {
+        let error = stream::once(async move { Ok(Bytes::from_static(error.as_bytes())) });
+        broken_off(error.chain(stream::pending()).boxed())
+    })
+    .await;
+    let (events, failure) = all(server.anthropic().call(request())).await;
+    assert_eq!(events.len(), 3);
+    let failure = failure.unwrap();
+    assert_eq!(failure.kind, FailureKind::Overloaded);
+    assert_eq!(failure.message, "anthropic broke off its answer: overloaded_error: Overloaded");
+}
+
+#[tokio::test]
+async fn a_wrong_key_is_told_with_the_way_out() {
+    let body = r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#;
+    let server = Server::start(move || answer(401, "application/json", whole(body))).await;
+    let failure = failure(server.anthropic().call(request())).await;
+    assert_eq!((failure.kind, failure.status), (FailureKind::Auth, Some(401)));
+    let message =
+        "anthropic answered 401 Unauthorized: invalid x-api-key; check the key in ANTHROPIC_API_KEY, or --base-url";
+    assert!(failure.message.starts_with(message), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn a_rate_limit_names_its_wait() {
+    let body = r#"{"error":{"message":"slow down","type":"requests","code":"rate_limit_exceeded"}}"#;
+    let server = Server::start(move || {
+        let mut answer = answer(429, "application/json", whole(body));
+        answer.headers_mut().insert("retry-after", "3".parse().unwrap());
+        answer
+    })
+    .await;
+    let failure = failure(server.openai().call(request())).await;
+    assert_eq!((failure.kind, failure.retry_after_ms), (FailureKind::Overloaded, Some(3_000)));
+    assert_eq!(failure.message, "openai answered 429 Too Many Requests: slow down");
+}
+
+#[tokio::test]
+async fn answers_that_are_no_stream_are_named() {
+    let html = Server::start(|| answer(200, "text/html", whole("<html>Log in to the network</html>"))).await;
+    let failed = failure(html.anthropic().call(request())).await;
+    assert_eq!(failed.kind, FailureKind::Invalid);
+    let parts = ["`text/html` instead of `text/event-stream`", "--base-url", "<html>Log in to the network</html>"];
+    assert!(parts.iter().all(|part| failed.message.contains(part)), "{}", failed.message);
+
+    let json =
+        Server::start(|| answer(200, "application/json", whole(r#"{"error":{"message":"no such model"}}"#))).await;
+    assert_eq!(failure(json.openai().call(request())).await.message, "openai broke off its answer: no such model");
+
+    let plain = Server::start(|| answer(200, "application/json", whole(r#"{"id":"c","choices":[]}"#))).await;
+    let failed = failure(plain.openai().call(request())).await;
+    assert!(failed.message.contains("it began with: {\"id\":\"c\""), "{}", failed.message);
+}
+
+#[tokio::test]
+async fn a_key_is_not_sent_on_to_another_host() {
+    let other = Server::start(|| events(MESSAGE)).await;
+    let to = other.base.clone();
+    let server = Server::start(move || {
+        let mut answer = answer(307, "text/plain", whole(""));
+        answer.headers_mut().insert("location", to.parse().unwrap());
+        answer
+    })
+    .await;
+    let failure = failure(server.anthropic().call(request())).await;
+    assert!(failure.message.contains(&format!("to {}: give the right address", other.base)), "{}", failure.message);
+    assert_eq!(other.connections(), 0);
+}
+
+#[tokio::test]
+async fn nobody_at_the_address_is_transient_with_the_true_cause() {
+    let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let base = format!("http://user:password@127.0.0.1:{port}");
+    let http = Http::new(HttpOptions::default()).unwrap();
+    let failure = failure(Anthropic::new(http, endpoint("anthropic", &base), "m".into()).call(request())).await;
+    assert_eq!(failure.kind, FailureKind::Transient);
+    let start = format!("cannot reach http://127.0.0.1:{port}/v1/messages: Connection refused");
+    assert!(failure.message.starts_with(&start), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn bad_input_is_refused_before_anything_is_sent() {
+    let http = Http::new(HttpOptions::default()).unwrap();
+    let said = async |endpoint: Endpoint, request| {
+        let failure = failure(Anthropic::new(http.clone(), endpoint, "m".into()).call(request)).await;
+        assert_eq!(failure.kind, FailureKind::Invalid);
+        failure.message
+    };
+    let base = "http://127.0.0.1:1";
+    assert!(
+        said(endpoint("anthropic", "localhost"), request()).await.starts_with("the base URL `localhost` cannot be")
+    );
+    assert!(said(endpoint("anthropic", "ftp://host"), request()).await.contains("`ftp`, not http or https"));
+    let bad_key = Endpoint { api_key: Some(ApiKey::new("a\nb")), ..endpoint("anthropic", base) };
+    assert!(said(bad_key, request()).await.starts_with("the API key holds a character"));
+    let bad_header = Endpoint { headers: vec![("a b".into(), "c".into())], ..endpoint("anthropic", base) };
+    assert!(said(bad_header, request()).await.starts_with("the header `a b` is malformed"));
+    let mut no_room = request();
+    no_room.parameters.max_tokens = 0;
+    assert!(said(endpoint("anthropic", base), no_room).await.starts_with("max_tokens is 0"));
+}
