@@ -7,6 +7,10 @@ impl State {
         match command.clone() {
             Command::Prompt(prompt) => {
                 self.fresh(prompt.input)?;
+                // A result that nobody called for would make every later request wrong.
+                if let Some(block) = prompt.blocks.iter().find(|block| !block.is_input()) {
+                    return Err(Rejected::ForeignBlock { kind: block.kind().into() });
+                }
                 let says_something =
                     |block: &ContentBlock| !matches!(block, ContentBlock::Text { text } if text.trim().is_empty());
                 if !prompt.blocks.iter().any(says_something) {
@@ -16,6 +20,9 @@ impl State {
             }
             Command::Note { input, text, wakes } => {
                 self.fresh(input)?;
+                if text.trim().is_empty() {
+                    return Err(Rejected::Empty);
+                }
                 Ok(Event::Noted { input, text, wakes })
             }
             Command::Clear { input } => {

@@ -34,8 +34,10 @@ pub enum Command {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Rejected {
-    #[error("the prompt is empty: say what is to be done")]
+    #[error("the input is empty: say what is to be done")]
     Empty,
+    #[error("a prompt holds text, images and documents: leave out the block of type {kind}")]
+    ForeignBlock { kind: String },
     #[error("input {0:?} is already in the log")]
     #[serde(rename = "repeated")]
     Repeated(InputId),

@@ -114,16 +114,16 @@ fn is_zero(n: &u64) -> bool {
 
 impl Usage {
     pub fn add(&mut self, other: &Usage) {
-        self.input += other.input;
-        self.cache_read += other.cache_read;
-        self.cache_write += other.cache_write;
-        self.output += other.output;
-        self.reasoning += other.reasoning;
+        self.input = self.input.saturating_add(other.input);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.output = self.output.saturating_add(other.output);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
     }
 
     /// Tokens the request's context took: what the next request starts from.
     pub fn context(&self) -> u64 {
-        self.input + self.cache_read + self.cache_write + self.output
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write).saturating_add(self.output)
     }
 }
 
@@ -145,6 +145,25 @@ impl Message {
 impl ContentBlock {
     pub fn text(text: impl Into<String>) -> ContentBlock {
         ContentBlock::Text { text: text.into() }
+    }
+
+    /// What a person or a program may say; the rest is the model's and its tools'.
+    pub fn is_input(&self) -> bool {
+        matches!(self, ContentBlock::Text { .. } | ContentBlock::Image { .. } | ContentBlock::Document { .. })
+    }
+
+    /// Its type's name, as written.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            ContentBlock::Text { .. } => "text",
+            ContentBlock::Thinking { .. } => "thinking",
+            ContentBlock::RedactedThinking { .. } => "redacted_thinking",
+            ContentBlock::Image { .. } => "image",
+            ContentBlock::Document { .. } => "document",
+            ContentBlock::ToolUse(_) => "tool_use",
+            ContentBlock::ToolResult(_) => "tool_result",
+            ContentBlock::Native { .. } => "native",
+        }
     }
 
     pub fn is_thinking(&self) -> bool {

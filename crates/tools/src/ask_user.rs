@@ -72,7 +72,7 @@ mod tests {
         let mut stage = Stage::new();
         let input = json!({"question": "Which port?", "options": ["80", "8080"]});
         let asked = AskUser.confirmation(&input, &stage.workspace).unwrap();
-        assert_eq!(asked.kind, QuestionKind::Words);
+        assert_eq!((asked.kind, AskUser.confirm(&input)), (QuestionKind::Words, Confirm::Always));
         assert_eq!((asked.preview.as_str(), asked.options.len()), ("Which port?", 2));
         assert!(stage.error(AskUser, input).await.starts_with("nobody answered"));
     }

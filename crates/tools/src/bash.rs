@@ -3,9 +3,10 @@
 use crate::args::{normalise, parse};
 use crate::collector::{Collected, Collector};
 use crate::file::blocking;
+use crate::orphans::kill_leftovers;
 use crate::output::{BLOB_LIMIT_BYTES, OUTPUT_LIMIT_BYTES, blob, lossy, scratch_file, whole_chars};
 use crate::process::{Group, MARK, mark, record};
-use crate::{Confirmation, Tool, ToolOutput, ToolRun, Workspace, kill_leftovers, schema};
+use crate::{Confirmation, Tool, ToolOutput, ToolRun, Workspace, schema};
 use async_trait::async_trait;
 use bytes::Bytes;
 use schemars::JsonSchema;

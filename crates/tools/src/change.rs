@@ -81,12 +81,7 @@ pub(crate) fn confirmation(workspace: &Workspace, name: &str, change: Result<Cha
     let (preview, impact) = match change {
         Ok(Change { before, diff, .. }) => {
             let what = if before.is_some() { "changes" } else { "creates" };
-            let impact = format!(
-                "{what} {name} in {}: {} lines added, {} removed",
-                workspace.cwd.display(),
-                diff.added,
-                diff.removed
-            );
+            let impact = format!("{what} {name} in {} (+{} −{})", workspace.cwd.display(), diff.added, diff.removed);
             (diff.text, impact)
         }
         Err(why) => (format!("this would fail: {why}"), format!("would change {name}, but cannot")),

@@ -128,11 +128,21 @@ fn close_names(path: &Path, folder: &Path) -> Vec<String> {
     let mut close: Vec<(u32, String)> = entries
         .take(MAX_LOOKED_AT)
         .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
-        .map(|name| ((similarity(&wanted, &name.to_lowercase()) * 1000.0) as u32, name))
+        .map(|name| ((likeness(&wanted, &name.to_lowercase()) * 1000.0) as u32, name))
         .filter(|(score, _)| *score >= 500)
         .collect();
     close.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     close.into_iter().take(MAX_CLOSE_NAMES).map(|(_, name)| name).collect()
+}
+
+/// How alike two names are: swapped letters are the commonest slip, and leave short names no pair in common.
+fn likeness(a: &str, b: &str) -> f32 {
+    let letters = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    if letters(a) == letters(b) { 1.0 } else { similarity(a, b) }
 }
 
 /// How alike two short texts are, 0 to 1: the share of letter pairs they have in common.

@@ -81,8 +81,8 @@ fn search(args: &Args, workspace: &Workspace, cancel: &CancellationToken) -> Too
         Ok(pattern) => pattern,
         Err(why) => return ToolOutput::error(why),
     };
-    if let Err(missing) = present(workspace, &root) {
-        return missing;
+    if let Err(why) = present(workspace, &root) {
+        return ToolOutput::error(why);
     }
     let mut found: Vec<(SystemTime, PathBuf)> = walk(&root)
         .build()

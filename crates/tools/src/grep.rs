@@ -102,7 +102,7 @@ impl Tool for Grep {
         let (workspace, cancel) = (run.workspace.clone(), run.cancel.clone());
         blocking(move || match Search::new(&args, &workspace, &cancel) {
             Ok(search) => search.run(&args, &workspace),
-            Err(refused) => refused,
+            Err(why) => ToolOutput::error(why),
         })
         .await
     }
@@ -141,11 +141,11 @@ enum Kind {
 }
 
 impl<'a> Search<'a> {
-    fn new(args: &Args, workspace: &Workspace, cancel: &'a CancellationToken) -> Result<Search<'a>, ToolOutput> {
+    fn new(args: &Args, workspace: &Workspace, cancel: &'a CancellationToken) -> Result<Search<'a>, String> {
         let root = resolve(workspace, args.path());
         present(workspace, &root)?;
-        let matcher = matcher(args).map_err(ToolOutput::error)?;
-        let glob = args.glob.as_deref().map(Pattern::new).transpose().map_err(ToolOutput::error)?;
+        let matcher = matcher(args)?;
+        let glob = args.glob.as_deref().map(Pattern::new).transpose()?;
         let context = args.context.unwrap_or(0).min(MAX_CONTEXT) as usize;
         let (held, hits) = (AtomicUsize::new(0), Mutex::default());
         Ok(Search { root, matcher, glob, context, mode: args.mode(), cancel, held, hits })

@@ -17,7 +17,7 @@ mod glob;
 mod grep;
 mod lines;
 mod ls;
-mod orphans;
+pub mod orphans;
 mod output;
 mod process;
 mod read;
@@ -33,7 +33,6 @@ mod write;
 mod stage;
 
 pub use builtin::builtin;
-pub use orphans::kill_leftovers;
 pub use output::OUTPUT_LIMIT_BYTES;
 pub use registry::{Entry, ToolSettings, Tools};
 pub use run::{Finished, run};

@@ -139,7 +139,7 @@ mod tests {
         stage.file("src/a", "");
         fs::create_dir(stage.path("empty")).unwrap();
         insta::assert_snapshot!(stage.error(Ls, json!({"path": "src/a"})).await, @"src/a is a file; use read to see it");
-        insta::assert_snapshot!(stage.error(Ls, json!({"path": "scr"})).await, @"scr does not exist; look with ls or glob");
+        insta::assert_snapshot!(stage.error(Ls, json!({"path": "scr"})).await, @"scr does not exist; close names in that folder: src");
         insta::assert_snapshot!(stage.text(Ls, json!({"path": "empty"})).await, @"empty is empty");
     }
 

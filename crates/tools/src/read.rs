@@ -77,10 +77,12 @@ impl Tool for Read {
             Err(why) => return ToolOutput::error(why),
         };
         let reading = Reading { workspace: run.workspace.clone(), path, args, cancel: run.cancel.clone() };
-        match bytes {
-            0..INLINE_BYTES => reading.whole(),
-            0..=HUGE_BYTES => blocking(move || reading.whole()).await,
-            _ => blocking(move || reading.huge(bytes)).await,
+        if bytes < INLINE_BYTES {
+            reading.whole()
+        } else if bytes <= HUGE_BYTES {
+            blocking(move || reading.whole()).await
+        } else {
+            blocking(move || reading.huge(bytes)).await
         }
     }
 }
@@ -168,11 +170,11 @@ impl Reading {
             return ToolOutput::error(text);
         }
         let last = first + page.shown - 1;
-        let of = total.map_or("more".into(), |total| total.to_string());
         let note = match total {
             Some(total) if last == total && first == 1 => String::new(),
-            Some(total) if last == total => format!("[lines {first} to {last} of {of}]\n"),
-            _ => format!("[lines {first} to {last} of {of}; read on with offset={}]\n", last + 1),
+            Some(total) if last == total => format!("[lines {first} to {last} of {total}]\n"),
+            Some(total) => format!("[lines {first} to {last} of {total}; read on with offset={}]\n", last + 1),
+            None => format!("[lines {first} to {last}; there are more: read on with offset={}]\n", last + 1),
         };
         ToolOutput {
             value: Some(json!({"path": name, "from": first, "to": last, "lines": total, "bytes": bytes})),
@@ -339,7 +341,7 @@ mod tests {
         let range = json!({"path": "huge.log", "offset": 700_000, "limit": 1});
         insta::assert_snapshot!(stage.text(Read, range).await, @r"
         700000	0123456789abcde
-        [lines 700000 to 700000 of more; read on with offset=700001]
+        [lines 700000 to 700000; there are more: read on with offset=700001]
         ");
         assert!(stage.seen.is_empty());
     }

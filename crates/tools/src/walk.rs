@@ -1,7 +1,7 @@
 //! Walking a folder tree past what git ignores, and the patterns that choose files in it.
 
+use crate::Workspace;
 use crate::file::missing;
-use crate::{ToolOutput, Workspace};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::WalkBuilder;
 use std::path::{Component, Path, PathBuf};
@@ -26,8 +26,8 @@ pub(crate) fn walk(root: &Path) -> WalkBuilder {
 }
 
 /// Words for a place that cannot be searched because it is not there.
-pub(crate) fn present(workspace: &Workspace, root: &Path) -> Result<(), ToolOutput> {
-    if root.exists() { Ok(()) } else { Err(ToolOutput::error(missing(workspace, root))) }
+pub(crate) fn present(workspace: &Workspace, root: &Path) -> Result<(), String> {
+    if root.exists() { Ok(()) } else { Err(missing(workspace, root)) }
 }
 
 /// A glob over paths below a root: `*` stays inside a folder, `**` crosses them; without a `/` it looks at names only.

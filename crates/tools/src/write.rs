@@ -146,7 +146,7 @@ mod tests {
         -one
         +two
         ");
-        insta::assert_snapshot!(asked.impact.replace(&stage.workspace.cwd.display().to_string(), "CWD"), @"changes a.txt in CWD: 1 lines added, 1 removed");
+        insta::assert_snapshot!(asked.impact.replace(&stage.workspace.cwd.display().to_string(), "CWD"), @"changes a.txt in CWD (+1 −1)");
         assert_eq!(stage.read("a.txt"), "one\n");
     }
 

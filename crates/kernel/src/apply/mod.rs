@@ -81,8 +81,11 @@ impl State {
         self.inputs.insert(prompt.input);
         self.totals.user_turns += 1;
         let context = prompt.context.iter().map(ContentBlock::text);
-        let message = Message::user(context.chain(prompt.blocks.iter().cloned()).collect());
-        self.pend(record, Pending { message: Arc::new(message), wakes: true, by_person: true });
+        let said = prompt.blocks.iter().filter(|block| block.is_input()).cloned();
+        let message = Arc::new(Message::user(context.chain(said).collect()));
+        if !message.content.is_empty() {
+            self.pend(record, Pending { message, wakes: true, by_person: true });
+        }
     }
 
     fn noted(&mut self, record: &Record, input: InputId, text: &str, wakes: bool) {

@@ -28,6 +28,9 @@ impl State {
     }
 
     pub(super) fn block_finished(&mut self, work: Seq, block: &ContentBlock, partial: bool) {
+        if matches!(block, ContentBlock::ToolResult(_)) {
+            return;
+        }
         let known = matches!(block, ContentBlock::ToolUse(tool_use) if self.call_ids.contains(&tool_use.id));
         let Some(round) = self.open_round(work) else { return };
         if let ContentBlock::ToolUse(tool_use) = block {
