@@ -4,11 +4,13 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// A running `windlass mock`; dropping it ends it.
 pub struct Mock {
     process: Child,
+    /// Held, so that the server may go on printing.
+    _out: Option<BufReader<ChildStdout>>,
     /// `http://127.0.0.1:PORT`
     pub url: String,
 }
@@ -16,7 +18,6 @@ pub struct Mock {
 /// One request, as the server's log tells it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Request {
-    pub seq: u64,
     pub conn: u64,
     pub at: At,
     pub sid: String,
@@ -45,19 +46,18 @@ impl Mock {
         command.env("HOME", home).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().with_context(|| format!("starting {} mock", binary.display()))?;
         let mut line = String::new();
-        if let Some(out) = process.stdout.take() {
-            BufReader::new(out).read_line(&mut line)?;
+        let mut out = process.stdout.take().map(BufReader::new);
+        if let Some(out) = &mut out {
+            out.read_line(&mut line)?;
         }
-        let mut mock = Mock { process, url: String::new() };
+        let mut mock = Mock { process, _out: out, url: String::new() };
         match line.find("http://") {
-            Some(at) => mock.url = line[at..].split_whitespace().next().unwrap_or_default().trim_end_matches('/').into(),
+            Some(at) => {
+                mock.url = line[at..].split_whitespace().next().unwrap_or_default().trim_end_matches('/').into()
+            }
             None => bail!("the mock server on {} did not print its address but {line:?}", script.display()),
         }
         Ok(mock)
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.process.id()
     }
 }
 

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
+const EVERY_LINE: Range<usize> = 0..usize::MAX;
+
 /// One source file.
 pub struct Source {
     /// Relative to the checkout, with `/`.
@@ -30,7 +32,7 @@ impl Source {
     pub fn new(path: impl Into<PathBuf>, text: impl Into<String>) -> Source {
         let (path, text) = (path.into(), text.into());
         let (code, prose) = split(&text);
-        let tests = if is_test_file(&path) { vec![0..usize::MAX] } else { test_regions(&code) };
+        let tests = if is_test_file(&path) { vec![EVERY_LINE] } else { test_regions(&code) };
         Source { path, text, code, prose, tests }
     }
 
@@ -50,7 +52,7 @@ impl Source {
 
     /// Takes the whole file for test code: its module is declared under `#[cfg(test)]`.
     pub fn mark_test(&mut self) {
-        self.tests = vec![0..usize::MAX];
+        self.tests = vec![EVERY_LINE];
     }
 
     /// Modules in files of their own that are declared for tests only.

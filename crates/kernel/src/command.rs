@@ -38,7 +38,7 @@ pub enum Rejected {
     Empty,
     #[error("a prompt holds text, images and documents: leave out the block of type {kind}")]
     ForeignBlock { kind: String },
-    #[error("input {0:?} is already in the log")]
+    #[error("input {0} is already in the log")]
     #[serde(rename = "repeated")]
     Repeated(InputId),
     #[error("nothing is running that could be interrupted")]
@@ -53,7 +53,7 @@ pub enum Rejected {
     WantsWords { call: CallId },
     #[error("call {call} asks for a permission: answer allow or deny")]
     WantsDecision { call: CallId },
-    #[error("the conversation is in the middle of a turn: wait for its end or interrupt it first")]
+    #[error("a turn or a compaction is under way: wait for its end or interrupt it first")]
     Busy,
     #[error("a compaction is already under way")]
     AlreadyCompacting,

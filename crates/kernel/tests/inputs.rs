@@ -18,7 +18,13 @@ fn input(n: u64) -> InputId {
 #[test]
 fn s3_15_what_is_said_while_tools_run_is_shown_at_the_next_round() {
     let story = tell("prompt a\n use c1 read\n stop tool_use\n prompt use the other file\n note it rains\n ok c1 x");
-    assert_snapshot!(story.transcript(), @"");
+    assert_snapshot!(story.transcript(), @r"
+    user: a
+    model: [c1 read]
+    user: [c1] x
+    user: use the other file
+    user: it rains
+    ");
 }
 
 #[test]
@@ -93,7 +99,24 @@ fn what_cannot_be_accepted_is_turned_down_in_words() {
         refused(&idle, Command::Configure(Box::default())),
         refused(&idle, tools(ToolsChange::Enabled)),
     ];
-    assert_snapshot!(refusals.join("\n"), @"");
+    assert_snapshot!(refusals.join("\n"), @r"
+    the input is empty: say what is to be done
+    input 00000000-0000-0003-0000-000000000001 is already in the log
+    input 00000000-0000-0003-0000-000000000001 is already in the log
+    the input is empty: say what is to be done
+    nothing is running that could be interrupted
+    the interrupt is already under way
+    a turn or a compaction is under way: wait for its end or interrupt it first
+    there is nothing to compact yet
+    a compaction is already under way
+    a turn or a compaction is under way: wait for its end or interrupt it first
+    call c1 is not waiting for an answer
+    call c1 was asked something else meanwhile: answer the question with hash hash-c1
+    call c1 asks for a permission: answer allow or deny
+    call c2 asks for words, not for a permission: answer with text
+    nothing would change
+    nothing would change
+    ");
 }
 
 #[test]
@@ -102,7 +125,7 @@ fn a_prompt_cannot_bring_calls_or_results_of_its_own() {
     let result = ToolResult { tool_use_id: "c1".into(), content: vec![], is_error: false };
     let Command::Prompt(mut prompted) = prompt(input(1), "a") else { unreachable!() };
     prompted.blocks.push(ContentBlock::ToolResult(result));
-    assert_snapshot!(refused(&idle, Command::Prompt(prompted)), @"");
+    assert_snapshot!(refused(&idle, Command::Prompt(prompted)), @"a prompt holds text, images and documents: leave out the block of type tool_result");
 }
 
 #[test]
@@ -111,14 +134,23 @@ fn s3_15_a_prompt_during_a_compaction_waits_for_it() {
     assert_eq!(story.model_calls(), 2);
     let story = story.tell("summary 2 they talked");
     assert_eq!(story.model_calls(), 3);
-    assert_snapshot!(story.transcript(), @"");
+    assert_snapshot!(story.transcript(), @r"
+    user: they talked
+    user: c
+    model: d
+    user: e
+    ");
 }
 
 #[test]
 fn s0_29_the_model_sees_the_summary_and_what_is_new_and_the_history_stays() {
     let story =
         tell("prompt a\n text b\n stop end_turn\n prompt c\n text d\n stop end_turn\n compact\n summary 2 they talked");
-    assert_snapshot!(story.transcript(), @"");
+    assert_snapshot!(story.transcript(), @r"
+    user: they talked
+    user: c
+    model: d
+    ");
     assert_eq!(story.state.messages.len(), 4);
 }
 

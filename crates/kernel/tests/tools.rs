@@ -11,7 +11,15 @@ fn s2_07_results_stand_in_call_order_whatever_the_finish_order() {
     let story = tell(
         "prompt a\n use c1 read\n use c2 read\n use c3 read\n stop tool_use\n ok c3 three\n ok c1 one\n ok c2 two",
     );
-    assert_snapshot!(story.transcript(), @"");
+    assert_snapshot!(story.transcript(), @r"
+    user: a
+    model: [c1 read]
+    model: [c2 read]
+    model: [c3 read]
+    user: [c1] one
+    user: [c2] two
+    user: [c3] three
+    ");
 }
 
 #[test]
@@ -74,7 +82,15 @@ fn s2_22_a_whole_message_gets_all_its_results_as_one_user_message() {
 #[test]
 fn s2_20_text_and_calls_may_be_mixed_in_one_message() {
     let story = tell("prompt a\n text one\n use c1 read\n text two\n use c2 read\n stop tool_use\n ok c1 x\n ok c2 y");
-    assert_snapshot!(story.transcript(), @"");
+    assert_snapshot!(story.transcript(), @r"
+    user: a
+    model: one
+    model: [c1 read]
+    model: two
+    model: [c2 read]
+    user: [c1] x
+    user: [c2] y
+    ");
 }
 
 #[test]
@@ -83,8 +99,26 @@ fn s2_08_one_failure_cancels_its_siblings_and_each_still_has_a_result() {
         "s2-query",
         "prompt a\n use c1 bash\n use c2 bash\n use c3 danger\n stop tool_use\n abort c1 exit 1\n stopped c2",
     );
-    assert_snapshot!(story.steps(), @"");
-    assert_snapshot!(story.transcript(), @"");
+    assert_snapshot!(story.steps(), @r"
+    call model
+    judge c1
+    run c1
+    judge c2
+    run c2
+    judge c3
+    close c3 (SiblingFailed)
+    cancel 13
+    call model
+    ");
+    assert_snapshot!(story.transcript(), @r"
+    user: a
+    model: [c1 bash]
+    model: [c2 bash]
+    model: [c3 danger]
+    user: [c1!] exit 1
+    user: [c2!] Cancelled.
+    user: [c3!] Not run: another call of the same message failed.
+    ");
 }
 
 #[test]
@@ -93,7 +127,14 @@ fn s0_24_a_failure_is_a_result_and_the_loop_goes_on() {
         "prompt a\n use c1 read\n use c2 nothing\n stop tool_use\n error c1 no such file\n text Pity.\n stop end_turn",
     );
     assert_eq!(*story.end(), End::Done);
-    assert_snapshot!(story.transcript(), @"");
+    assert_snapshot!(story.transcript(), @r"
+    user: a
+    model: [c1 read]
+    model: [c2 nothing]
+    user: [c1!] no such file
+    user: [c2!] Unknown tool: nothing
+    model: Pity.
+    ");
 }
 
 #[test]
@@ -101,7 +142,14 @@ fn s0_25_a_denied_call_is_an_error_with_the_reason_and_the_loop_goes_on() {
     let story =
         tell("prompt a\n use c1 forbidden\n use c2 read\n stop tool_use\n ok c2 x\n text Well.\n stop end_turn");
     assert_eq!((story.tool_runs(), story.end()), (1, &End::Done));
-    assert_snapshot!(story.transcript(), @"");
+    assert_snapshot!(story.transcript(), @r"
+    user: a
+    model: [c1 forbidden]
+    model: [c2 read]
+    user: [c1!] forbidden by rule
+    user: [c2] x
+    model: Well.
+    ");
 }
 
 #[test]
@@ -139,7 +187,15 @@ fn a_message_cut_after_a_call_stands_and_its_writers_do_not_run() {
          text Again.\n stop end_turn",
     );
     assert_eq!((story.tool_runs(), story.end()), (1, &End::Done));
-    assert_snapshot!(story.transcript(), @"");
+    assert_snapshot!(story.transcript(), @r"
+    user: a
+    model: First
+    model: [c1 read]
+    model: [c2 edit]
+    user: [c1] x
+    user: [c2!] Not run: the message that made this call broke off before its end. Make the call again if it is still wanted.
+    model: Again.
+    ");
 }
 
 #[test]
@@ -159,9 +215,8 @@ fn a_late_report_of_a_room_gone_by_changes_nothing() {
     let before = story.transcript();
     story.report(story::tool_finished(work, "c1".into(), Outcome::Ok, "too late", false));
     assert_eq!(story.transcript(), before);
-    let story = story.tell("prompt b\n text c");
+    story = story.tell("prompt b\n text c");
     let stale = Event::BlockFinished { work: Seq(3), index: 0, block: ContentBlock::text("late"), partial: false };
-    let mut story = story;
     story.report(stale);
     assert!(!story.transcript().contains("late"));
 }

@@ -24,12 +24,42 @@ fn s3_21_the_worked_example_takes_three_model_calls_and_two_tool_runs() {
     let story = tell(WORKED_EXAMPLE);
     assert_eq!((story.model_calls(), story.tool_runs()), (3, 2));
     assert_eq!(*story.end(), End::Done);
-    assert_snapshot!(story.transcript(), @"");
+    assert_snapshot!(story.transcript(), @r"
+    user: set the port to 9090
+    model: I will look at the configuration.
+    model: [c1 read]
+    user: [c1] port = 8080
+    model: [c2 edit]
+    user: [c2] +1 -1
+    model: The port is 9090 now.
+    ");
 }
 
 #[test]
 fn s2_01_a_turn_walks_from_query_to_tool_use_to_result_to_query_to_end() {
-    assert_snapshot!(tell(WORKED_EXAMPLE).told(), @"");
+    assert_snapshot!(tell(WORKED_EXAMPLE).told(), @r"
+    prompted: set the port to 9090
+      call model
+    block: I will look at the configuration.
+    block: [c1 read]
+      judge c1
+    judged c1: Allow
+      run c1
+    model finished: ToolUse
+    finished c1: Ok
+      call model
+    block: [c2 edit]
+      judge c2
+    judged c2: Allow
+    model finished: ToolUse
+      run c2
+    finished c2: Ok
+      call model
+    block: The port is 9090 now.
+    model finished: EndTurn
+      finish Done, checks first
+    turn finished: Done
+    ");
 }
 
 #[test]
@@ -99,7 +129,16 @@ fn s3_20_a_reply_that_hits_its_limit_is_kept_and_continued_three_times() {
          text part three\n stop max_tokens\n text part four\n stop max_tokens",
     );
     assert_eq!(*story.end(), End::OutputLimit { continuations: 3 });
-    assert_snapshot!(story.transcript(), @"");
+    assert_snapshot!(story.transcript(), @r"
+    user: write it all
+    model: part one
+    user: Output token limit hit. Resume directly — no apology, no recap of what you were doing. Pick up mid-thought if that is where the cut happened. Break remaining work into smaller pieces.
+    model: part two
+    user: Output token limit hit. Resume directly — no apology, no recap of what you were doing. Pick up mid-thought if that is where the cut happened. Break remaining work into smaller pieces.
+    model: part three
+    user: Output token limit hit. Resume directly — no apology, no recap of what you were doing. Pick up mid-thought if that is where the cut happened. Break remaining work into smaller pieces.
+    model: part four
+    ");
 }
 
 #[test]
@@ -129,7 +168,17 @@ fn s1_12_the_user_interrupts() {
     let story = tell("prompt a\n text I beg\n interrupt\n heard to diff\n silenced");
     assert_eq!(*story.end(), End::Interrupted);
     assert_eq!(story.model_calls(), 1);
-    assert_snapshot!(story.told(), @"");
+    assert_snapshot!(story.told(), @r"
+    prompted: a
+      call model
+    block: I beg
+    interrupted
+      cancel 3
+    heard: to diff
+    model cancelled
+      finish Interrupted
+    turn finished: Interrupted
+    ");
 }
 
 #[test]
@@ -181,7 +230,35 @@ fn s1_28_the_state_says_why_the_next_call_is_made() {
 #[test]
 fn s1_08_the_view_has_the_eight_fields() {
     let story = tell("prompt a\n text x\n stop max_tokens\n use c1 read\n use c2 danger");
-    insta::assert_json_snapshot!(story.state.view(), { ".messages" => "[…]" }, @"");
+    let mut view = serde_json::to_value(story.state.view()).unwrap();
+    assert_eq!(view["messages"].take().as_array().unwrap().len(), 5);
+    assert_snapshot!(serde_json::to_string_pretty(&view).unwrap(), @r#"
+    {
+      "messages": null,
+      "turn_count": 1,
+      "auto_compact_tracking": {
+        "boundary": 0,
+        "context_tokens": 120,
+        "compacting": false
+      },
+      "pending_tool_summary": [
+        {
+          "id": "c1",
+          "name": "read",
+          "phase": "running"
+        },
+        {
+          "id": "c2",
+          "name": "danger",
+          "phase": "asking"
+        }
+      ],
+      "stop_hook_active": false,
+      "max_output_recovery_count": 1,
+      "has_attempted_reactive_compact": false,
+      "transition_reason": "max_tokens"
+    }
+    "#);
 }
 
 #[test]
@@ -189,20 +266,36 @@ fn s2_26_a_turn_is_called_back_in_the_middle_of_its_tools() {
     let story =
         tell("prompt a\n use c1 read\n use c2 edit\n use c3 edit\n stop tool_use\n ok c1 x\n interrupt\n stopped c2");
     assert_eq!(*story.end(), End::Interrupted);
-    assert_snapshot!(story.transcript(), @"");
+    assert_snapshot!(story.transcript(), @r"
+    user: a
+    model: [c1 read]
+    model: [c2 edit]
+    model: [c3 edit]
+    user: [c1] x
+    user: [c2!] Cancelled.
+    user: [c3!] Not run: the user interrupted the turn.
+    ");
 }
 
 #[test]
 fn an_interrupt_keeps_what_the_user_has_read() {
     let story =
         tell("prompt tell me\n thinking hm\n text Once upon a time.\n interrupt\n heard There was a\n silenced");
-    assert_snapshot!(story.transcript(), @"");
+    assert_snapshot!(story.transcript(), @r"
+    user: tell me
+    model: (hm)
+    model: Once upon a time.
+    model: There was a
+    ");
 }
 
 #[test]
 fn text_that_broke_off_before_a_retry_is_not_told_twice() {
     let story = tell("prompt tell me\n heard Once up\n fail transient reset\n text Once upon a time.\n stop end_turn");
-    assert_snapshot!(story.transcript(), @"");
+    assert_snapshot!(story.transcript(), @r"
+    user: tell me
+    model: Once upon a time.
+    ");
 }
 
 #[test]
@@ -216,7 +309,12 @@ fn the_stop_checks_may_object_once_and_no_more() {
     let script = "prompt a\n text done\n stop end_turn\n object run the tests\n text they pass\n stop end_turn";
     let story = Story::new(Profile::default()).checked().tell(script);
     assert_eq!(*story.end(), End::Done);
-    assert_snapshot!(story.steps(), @"");
+    assert_snapshot!(story.steps(), @r"
+    call model
+    finish Done, checks first
+    call model
+    finish Done
+    ");
 }
 
 #[test]
@@ -246,5 +344,8 @@ fn the_sessions_budget_ends_the_turn_between_rounds_and_the_next_at_once() {
 fn a_paused_message_is_sent_back_and_an_empty_one_is_not_kept() {
     let story = tell("prompt a\n text thinking about it\n stop pause\n text\n stop end_turn");
     assert_eq!(story.model_calls(), 2);
-    assert_snapshot!(story.transcript(), @"");
+    assert_snapshot!(story.transcript(), @r"
+    user: a
+    model: thinking about it
+    ");
 }

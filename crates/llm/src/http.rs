@@ -9,7 +9,7 @@ use std::time::Duration;
 const MAX_IDLE_PER_HOST: usize = 1024;
 
 /// How the client behaves.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct HttpOptions {
     /// Milliseconds until a connection must stand.
     pub connect_timeout_ms: u64,
@@ -47,6 +47,17 @@ impl Default for HttpOptions {
             user_agent: concat!("windlass/", env!("CARGO_PKG_VERSION")).into(),
             proxy: None,
         }
+    }
+}
+
+impl fmt::Debug for HttpOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpOptions")
+            .field("connect_timeout_ms", &self.connect_timeout_ms)
+            .field("idle_timeout_ms", &self.idle_timeout_ms)
+            .field("user_agent", &self.user_agent)
+            .field("proxy", &self.proxy.as_deref().map(without_password))
+            .finish()
     }
 }
 
@@ -168,6 +179,8 @@ mod tests {
             "the proxy `…@host:1` cannot be used: its scheme `socks9` is not spoken; \
              give an address like http://127.0.0.1:3128"
         );
+        let http = Http::new(with("http://me:secret@127.0.0.1:3128")).unwrap();
+        assert!(!format!("{http:?}").contains("secret"));
         assert!(Http::new(with("nonsense")).is_err());
         assert!(Http::new(with("http://127.0.0.1:3128")).is_ok());
     }

@@ -337,7 +337,7 @@ mod tests {
     use super::*;
     use crate::process::{processes, stat};
     use crate::stage::Stage;
-    use crate::{Entry, Finished, ToolReport, ToolSettings, run};
+    use crate::{Entry, Finished, Reports, ToolReport, ToolSettings, run};
     use std::sync::Arc;
     use tokio_util::sync::CancellationToken;
     use windlass_kernel::{Outcome, text_of};
@@ -412,11 +412,18 @@ mod tests {
     #[tokio::test]
     async fn the_process_is_told_at_once_and_news_while_it_runs() {
         let mut stage = Stage::new();
-        stage
-            .text(Bash, json!({"command": "echo begun; while [ ! -e go ]; do [ -e go ] || sleep 0.2; touch go; done"}))
-            .await;
+        let (heard, go) = (stage.reports.clone(), stage.path("go"));
+        let listen = move |report: ToolReport| {
+            if matches!(report, ToolReport::Progress(_)) {
+                std::fs::write(&go, "").unwrap();
+            }
+            heard.lock().unwrap().push(report);
+        };
+        let tool_run = ToolRun { reports: Reports(Arc::new(listen)), ..stage.next_run() };
+        let waits_to_be_heard = json!({"command": "echo begun; while [ ! -e go ]; do sleep 0.01; done"});
+        assert!(!Bash.call(waits_to_be_heard, &tool_run).await.is_error);
         let reports = stage.reports.lock().unwrap();
-        let [ToolReport::Spawned(process), ToolReport::Progress(text), ..] = reports.as_slice() else {
+        let [ToolReport::Spawned(process), ToolReport::Progress(text)] = reports.as_slice() else {
             panic!("{reports:?}")
         };
         assert!(process.pid > 0);
@@ -427,11 +434,11 @@ mod tests {
     #[tokio::test]
     async fn s4_10_a_command_past_its_time_dies_with_all_it_started() {
         let mut stage = Stage::new();
-        let settings = ToolSettings { timeout_ms: Some(400), ..ToolSettings::default() };
+        let settings = ToolSettings { timeout_ms: Some(1_500), ..ToolSettings::default() };
         let finished = started(&mut stage, FAMILY, settings, None).await;
         assert_eq!(finished.outcome, Outcome::Error);
         insta::assert_snapshot!(stage.plain(&finished.output), @r"
-        timed out after 400 ms; do less in one call, or have the limit raised (tools.bash.timeout_ms)
+        timed out after 1500 ms; do less in one call, or have the limit raised (tools.bash.timeout_ms)
         begun
         [stopped before it ended, with all it had started]
         ");
@@ -465,7 +472,7 @@ mod tests {
     #[tokio::test]
     async fn what_left_the_group_is_found_by_its_mark_when_the_call_is_stopped() {
         let mut stage = Stage::new();
-        let settings = ToolSettings { timeout_ms: Some(400), ..ToolSettings::default() };
+        let settings = ToolSettings { timeout_ms: Some(1_500), ..ToolSettings::default() };
         started(&mut stage, "setsid sh -c 'echo $$ > pids; sleep 300; :' & wait", settings, None).await;
         let pids = numbers(&stage, "pids");
         assert!(pids.len() == 1 && !alive(&pids[0]), "{pids:?}");

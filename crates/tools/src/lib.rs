@@ -17,7 +17,7 @@ mod glob;
 mod grep;
 mod lines;
 mod ls;
-pub mod orphans;
+mod orphans;
 mod output;
 mod process;
 mod read;
@@ -33,6 +33,7 @@ mod write;
 mod stage;
 
 pub use builtin::builtin;
+pub use orphans::kill_leftovers;
 pub use output::OUTPUT_LIMIT_BYTES;
 pub use registry::{Entry, ToolSettings, Tools};
 pub use run::{Finished, run};

@@ -9,9 +9,9 @@ use windlass_kernel::{CallId, Process, SessionId};
 /// Kills what still runs of a call: the recorded process with its group, if its number was not given to another
 /// since, and every process that bears the call's mark. Says how many there were; they are gone on return. Blocks for
 /// half a second at most. Where there is no `/proc` (outside Linux), nothing can be told apart, so nothing is killed.
-pub fn kill_leftovers(session: SessionId, call: &CallId, process: Option<&Process>) -> usize {
+pub fn kill_leftovers(session: SessionId, call: &CallId, process: Option<Process>) -> usize {
     let mark = format!("{MARK}={}", mark(session, call)).into_bytes();
-    let group = process.filter(|process| is_still(process)).map(|process| process.pid);
+    let group = process.filter(is_still).map(|process| process.pid);
     let mut killed = BTreeSet::new();
     let until = Instant::now() + KILL_WAIT;
     // Again until none is left: a process may have forked between the look and the kill.
@@ -112,9 +112,9 @@ mod tests {
         let mut child = sleeper(None);
         let process = record(child.id());
         let reused = Process { started: process.started + 1, ..process };
-        assert_eq!(kill_leftovers(session, &call, Some(&reused)), 0);
+        assert_eq!(kill_leftovers(session, &call, Some(reused)), 0);
         assert!(alive(&child));
-        assert_eq!(kill_leftovers(session, &call, Some(&process)), 1);
+        assert_eq!(kill_leftovers(session, &call, Some(process)), 1);
         assert!(!alive(&child));
         child.wait().unwrap();
     }

@@ -5,7 +5,7 @@
 mod habits;
 mod mutant;
 mod outside;
-mod random;
+pub mod random;
 mod room;
 mod tale;
 mod watch;
@@ -180,8 +180,9 @@ impl Sum {
 /// The newest records of a seed's story.
 fn tell(seed: u64, brain: Brain, wanted: &Wanted, lines: usize) {
     let mut world = World::new(seed, brain, wanted.profile.as_deref());
-    let _ = world.live();
     println!("{:?}", world.habits);
+    // How it ends has been said; here only the way there is told.
+    let _ = world.live();
     for record in &world.log[world.log.len().saturating_sub(lines)..] {
         println!("{}", tale::line(record));
     }

@@ -33,8 +33,8 @@ pub enum Kind {
 pub enum Act {
     /// Facts that arrive together.
     Report(Vec<Event>),
-    /// The tool does what it was called for.
-    Effect(CallId),
+    /// The tool does what it was called for; a child that lives elsewhere is only taken up if it is there already.
+    Effect { call: CallId, is_child: bool },
     /// Nothing more ever comes.
     Hang,
 }
@@ -111,7 +111,7 @@ impl Act {
     /// The call a tool's act is about.
     fn call(&self) -> Option<&CallId> {
         match self {
-            Act::Effect(call) => Some(call),
+            Act::Effect { call, .. } => Some(call),
             Act::Report(events) => events.iter().find_map(|event| match event {
                 Event::ToolStarted(started) => Some(&started.call),
                 Event::ToolFinished(done) => Some(&done.call),
@@ -256,6 +256,7 @@ pub fn verdict(random: &mut Random, habits: &Habits, work: Seq, call: &Call) -> 
 /// What running `call` comes to.
 pub fn tool(random: &mut Random, habits: &Habits, state: &State, work: Seq, call: &Call) -> VecDeque<Act> {
     let plan = call.plan.clone().unwrap_or_default();
+    let is_child = plan.on_crash == OnCrash::Rejoin;
     let started = ToolStarted {
         work,
         call: call.id.clone(),
@@ -268,7 +269,7 @@ pub fn tool(random: &mut Random, habits: &Habits, state: &State, work: Seq, call
     let result = finished(work, call.id.clone(), outcome, format!("w{work} result"), aborts);
     let mut script = VecDeque::from([
         Act::Report(vec![Event::ToolStarted(Box::new(started))]),
-        Act::Effect(call.id.clone()),
+        Act::Effect { call: call.id.clone(), is_child },
         Act::Report(vec![result]),
     ]);
     if random.one_in(habits.hang_in) {

@@ -139,7 +139,7 @@ impl World {
         };
         match room.and_then(|room| if room.can_move() { room.script.pop_front() } else { None }) {
             Some(Act::Report(events)) => news.extend(events.into_iter().map(News::Fact)),
-            Some(Act::Effect(call)) => self.effect(&call),
+            Some(Act::Effect { call, is_child }) => self.effect(&call, is_child),
             Some(Act::Hang) | None => {}
         }
         self.ghosts.retain(Room::can_move);
@@ -159,11 +159,9 @@ impl World {
         }
     }
 
-    fn effect(&mut self, call: &CallId) {
-        let call_is_child = self.watch.state.call(call).is_some_and(|call| call.name == "agent");
-        // A child is started once under its name; later runs only take it up.
+    fn effect(&mut self, call: &CallId, is_child: bool) {
         let times = self.effects.entry(call.clone()).or_default();
-        *times = if call_is_child { 1 } else { *times + 1 };
+        *times = if is_child { 1 } else { *times + 1 };
     }
 
     pub fn record(&mut self, news: Vec<News>) -> Result<(), String> {
@@ -355,10 +353,10 @@ impl World {
         let rooms = std::mem::take(&mut self.rooms).into_values().chain(self.ghosts.drain(..));
         let orphans: Vec<_> = rooms.flat_map(|room| room.script).collect();
         for act in orphans {
-            if let Act::Effect(call) = act
+            if let Act::Effect { call, is_child } = act
                 && self.random.one_in(3)
             {
-                self.effect(&call);
+                self.effect(&call, is_child);
             }
         }
         self.state = self.brain.fold(&self.log);

@@ -15,12 +15,12 @@ pub fn decisions(tree: &Tree) -> Vec<Finding> {
         if number.len() != 4 || number.parse() != Ok(at + 1) {
             wrong(format!("its number is not {:04}: records are numbered without gaps, as 0001-title.md", at + 1));
         }
-        if !text.starts_with("# ") {
-            wrong("begins with no `# Title`".into());
+        if !text.starts_with(&format!("# {}. ", at + 1)) {
+            wrong(format!("does not begin with `# {}. Title`", at + 1));
         }
-        for part in ["Context", "Choice", "Price"] {
-            if !text.lines().any(|line| line.trim_end() == format!("## {part}")) {
-                wrong(format!("has no `## {part}`"));
+        for part in ["**Context.**", "**Choice.**", "**Price.**"] {
+            if !text.lines().any(|line| line.starts_with(part)) {
+                wrong(format!("has no paragraph that begins with `{part}`"));
             }
         }
         let lines = text.lines().count();
@@ -81,14 +81,20 @@ mod tests {
     #[test]
     fn a_decision_record_has_number_title_and_three_parts() {
         let mut tree = tree(&[]);
-        let whole = "# One log\n\n## Context\na\n\n## Choice\nb\n\n## Price\nc\n".to_string();
+        let whole = "# 1. One log\n\n**Context.** a\n\n**Choice.** b\n\n**Price.** c\n".to_string();
         tree.decisions = vec![("0001-one-log.md".into(), whole.clone())];
         assert_eq!(decisions(&tree), []);
-        tree.decisions.push(("0003-gap.md".into(), whole.replace("## Price", "## Cost")));
-        tree.decisions.push(("0003-long.md".into(), format!("{whole}{}", "more\n".repeat(PAGE_LINES))));
+        tree.decisions.push(("0003-gap.md".into(), whole.replace("**Price.**", "**Cost.**")));
+        let long = whole.replace("# 1.", "# 3.") + &"more\n".repeat(PAGE_LINES);
+        tree.decisions.push(("0003-long.md".into(), long));
         let found: Vec<_> = decisions(&tree).into_iter().map(|finding| finding.what).collect();
-        let gap = "its number is not 0002: records are numbered without gaps, as 0001-title.md";
-        assert_eq!(found, [gap, "has no `## Price`", "has 90 lines: one page is 80"]);
+        let expected = [
+            "its number is not 0002: records are numbered without gaps, as 0001-title.md",
+            "does not begin with `# 2. Title`",
+            "has no paragraph that begins with `**Price.**`",
+            "has 87 lines: one page is 80",
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

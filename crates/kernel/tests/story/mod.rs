@@ -59,12 +59,22 @@ impl Story {
         self
     }
 
+    /// The story as if only its first records had been stored.
+    pub fn up_to(mut self, records: usize) -> Story {
+        self.log.truncate(records);
+        self.state = State::fold(&self.log);
+        self
+    }
+
     fn line(&mut self, line: &str) {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         let (id, more) = rest.split_once(' ').unwrap_or((rest, ""));
         let (call, text) = (CallId::from(id), rest.to_owned());
         match verb {
-            "prompt" => self.wish(prompt(self.fresh(), rest)),
+            "prompt" => {
+                let input = self.fresh();
+                self.wish(prompt(input, rest));
+            }
             "note" | "wake" => {
                 let input = self.fresh();
                 self.wish(Command::Note { input, text, wakes: verb == "wake" });

@@ -1,0 +1,265 @@
+//! Everything a command needs at hand: the settings, the store, and the agent made of them.
+
+use crate::args::{Flags, Shelf};
+use crate::environment::{self, Environment};
+use crate::exit::{Code, Failure};
+use crate::settings::Settings;
+use crate::{choose, clock, kept, project, terminal};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use windlass::llm::HttpOptions;
+use windlass::runtime::World;
+use windlass::{Agent, Provider, Session};
+use windlass_kernel::{Command, Configured, Event, InputId, Rejected, Seq, SessionId, State};
+use windlass_prompt::Facts;
+use windlass_runtime::SendError;
+use windlass_store::{MemoryStore, SessionFilter, SessionInfo, SqliteStore, Store, StoreError, Worker};
+use windlass_tools::{Tools, builtin};
+
+/// What a process works with; the folder is that of its session.
+pub struct Desk {
+    pub environment: Environment,
+    pub flags: Flags,
+    pub settings: Settings,
+    pub store: Arc<dyn Store>,
+    pub worker: Worker,
+    pub folder: PathBuf,
+}
+
+/// Which session is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    New,
+    /// The newest of this folder.
+    Newest,
+    Id(String),
+}
+
+/// A session that was opened or taken up here.
+pub struct Open {
+    pub session: Session,
+    /// The head of its log before this process wrote to it.
+    pub before: Seq,
+}
+
+impl Desk {
+    pub fn new(flags: Flags, environment: Environment) -> Result<Desk, Failure> {
+        let folder = environment.cwd.clone();
+        let settings = Settings::load(&flags, &environment, &folder)?;
+        let worker = environment::worker();
+        let store = open_store(&settings, worker.clone())?;
+        Ok(Desk { environment, flags, settings, store, worker, folder })
+    }
+
+    /// Moves to the folder that `session` was opened in, whose rules hold for it.
+    pub fn move_to(&mut self, session: &SessionInfo) -> Result<(), Failure> {
+        let folder = Path::new(&session.cwd);
+        if folder == self.folder {
+            return Ok(());
+        }
+        if !folder.is_dir() {
+            return Err(Failure::usage(format!(
+                "the folder of session {} is gone: {}; make it again, or begin a new session",
+                session.session, session.cwd
+            )));
+        }
+        self.settings = Settings::load(&self.flags, &self.environment, folder)?;
+        self.folder = folder.to_owned();
+        Ok(())
+    }
+
+    /// The agent for sessions in this folder, and its model. A session that is taken up brings its own, unless the
+    /// command line names another.
+    pub fn agent(&self, interactive: bool, sessions_own: Option<&str>) -> Result<(Agent, String), Failure> {
+        let (config, environment) = (&self.settings.config, &self.environment);
+        let mut providers = choose::providers(config, environment)?;
+        let model = match sessions_own.filter(|_| !self.settings.said.model) {
+            Some(own) => own.to_owned(),
+            None => choose::model(config, environment, &mut providers)?,
+        };
+        choose::check_key(&model, &providers)?;
+        let provider = model.split_once('/').and_then(|(name, _)| providers.get(name)).cloned();
+        let variables: Vec<String> =
+            providers.names().filter_map(|name| providers.get(name)).map(|known| known.key_variable.clone()).collect();
+        let (prices, rules, folder) =
+            (self.settings.prices.clone(), kept::file(environment), self.folder.clone());
+        let built = Agent::builder()
+            .cwd(&self.folder)
+            .store(self.store.clone())
+            .providers(providers)
+            .model(&model)
+            .tools(self.tools())
+            .policy(self.settings.policy.clone())
+            .mode(self.settings.mode)
+            .profile(self.settings.profile.clone())
+            .parameters(self.settings.parameters.clone())
+            .facts(self.facts())
+            .interactive(interactive)
+            .prices(move |model| prices.get(model).copied())
+            .scratch(environment.data_dir.join("scratch"))
+            .env(environment.for_children(variables.iter().map(String::as_str)))
+            .always_sync(self.settings.always_sync)
+            .world(World { now: Arc::new(clock::now_ms), id: Arc::new(uuid::Uuid::now_v7), local_time: Arc::new(clock::iso) })
+            .worker(self.worker.id.clone())
+            .keep_rule(move |rule| {
+                if let Err(error) = kept::keep(&rules, &folder, rule) {
+                    terminal::tell(&format!("the rule {rule} holds for this session, but can't be kept in {}: {error}", rules.display()));
+                }
+            })
+            .http(self.http(provider.as_ref()))
+            .build();
+        let agent = built.map_err(|error| Failure::usage(error.to_string()))?;
+        Ok((agent, model))
+    }
+
+    pub fn tools(&self) -> Arc<Tools> {
+        let tools = Tools::new(self.settings.tools.clone());
+        builtin().into_iter().for_each(|tool| tools.register(tool));
+        Arc::new(tools)
+    }
+
+    fn facts(&self) -> Facts {
+        let text = |key: &str| self.settings.config.text(key).map(str::to_owned);
+        Facts {
+            system_prompt: text("system_prompt"),
+            append: text("append_system_prompt"),
+            project: project::files(&self.folder),
+            platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            date: clock::day(clock::now_ms()),
+            git: project::branch(&self.folder),
+            locale: self.settings.locale,
+            ..Facts::default()
+        }
+    }
+
+    fn http(&self, provider: Option<&Provider>) -> HttpOptions {
+        let proxy = provider.and_then(|provider| self.environment.proxy_for(&provider.base_url));
+        HttpOptions {
+            idle_timeout_ms: self.settings.idle_timeout_ms,
+            proxy: proxy.map(str::to_owned),
+            ..HttpOptions::default()
+        }
+    }
+
+    /// Opens a new session, or takes up the one that is meant; then the process works in its folder.
+    pub async fn open(&mut self, which: &Which, interactive: bool) -> Result<Open, Failure> {
+        let Some(found) = self.find(which).await? else {
+            let (agent, _) = self.agent(interactive, None)?;
+            return Ok(Open { session: agent.open().await?, before: Seq(0) });
+        };
+        self.move_to(&found)?;
+        let opened_with = first_model(&*self.store, found.session).await?;
+        let (agent, model) = self.agent(interactive, Some(&opened_with))?;
+        let session = agent.resume(found.session).await?;
+        self.configure(&session, &model).await?;
+        Ok(Open { session, before: Seq(found.events) })
+    }
+
+    /// Who may do what is always as said now; the model and the limits only if the command line says so.
+    async fn configure(&self, session: &Session, model: &str) -> Result<(), Failure> {
+        let said = self.settings.said;
+        let change = Configured {
+            model: said.model.then(|| model.to_owned()),
+            mode: Some(self.settings.mode),
+            profile: said.profile.then(|| Box::new(self.settings.profile.clone())),
+        };
+        match session.handle().send(Command::Configure(Box::new(change))).await {
+            Ok(_) | Err(SendError::Rejected(Rejected::NoChange)) => Ok(()),
+            Err(error) => Err(failed_send(error)),
+        }
+    }
+
+    /// The session that is meant; none for a new one.
+    pub async fn find(&self, which: &Which) -> Result<Option<SessionInfo>, Failure> {
+        match which {
+            Which::New => Ok(None),
+            Which::Id(id) => find(&*self.store, id).await.map(Some),
+            Which::Newest => {
+                let cwd = self.environment.cwd.display().to_string();
+                let filter = SessionFilter { cwd: Some(cwd.clone()), limit: Some(1) };
+                let newest = self.store.sessions(filter).await?.into_iter().next();
+                newest.map(Some).ok_or_else(|| {
+                    Failure::usage(format!(
+                        "there is no session in {cwd} to go on with: leave -c away to begin one; `windlass sessions --all` \
+                         lists those of other folders"
+                    ))
+                })
+            }
+        }
+    }
+}
+
+/// The session whose id is `id` or alone begins with it.
+pub async fn find(store: &dyn Store, id: &str) -> Result<SessionInfo, Failure> {
+    let sessions = store.sessions(SessionFilter::default()).await?;
+    let wanted = id.trim().to_ascii_lowercase();
+    let mut fitting = sessions.iter().filter(|session| session.session.to_string().starts_with(&wanted));
+    match (fitting.next(), fitting.next()) {
+        (Some(only), None) if !wanted.is_empty() => Ok(only.clone()),
+        (Some(_), Some(_)) => {
+            let ids: Vec<String> = sessions
+                .iter()
+                .filter(|session| session.session.to_string().starts_with(&wanted))
+                .take(5)
+                .map(|session| format!("\n  {}  {}", session.session, terminal::one_line(&session.title, 60)))
+                .collect();
+            Err(Failure::usage(format!("several sessions begin with `{id}`: give more of the id{}", ids.concat())))
+        }
+        _ => match uuid::Uuid::from_str(&wanted) {
+            Ok(whole) => unlisted(store, SessionId(whole)).await,
+            Err(_) => Err(Failure::usage(format!(
+                "there is no session `{id}`: `windlass sessions --all` lists those there are"
+            ))),
+        },
+    }
+}
+
+/// A session that is in no list: that of a sub-agent.
+async fn unlisted(store: &dyn Store, session: SessionId) -> Result<SessionInfo, Failure> {
+    let records = store.salvage(session).await.0;
+    let (Some(first), Some(last)) = (records.first(), records.last()) else {
+        return Err(StoreError::NoSuchSession(session).into());
+    };
+    let state = State::fold(&records);
+    Ok(SessionInfo {
+        session,
+        cwd: state.cwd,
+        title: String::new(),
+        created_at: first.at,
+        updated_at: last.at,
+        events: last.seq.0,
+        held_by: None,
+    })
+}
+
+/// The model that a session was opened with.
+async fn first_model(store: &dyn Store, session: SessionId) -> Result<String, Failure> {
+    let records = store.read(session, Seq(1), 1).await?;
+    Ok(match records.first().map(|record| &record.event) {
+        Some(Event::Opened { model, .. }) => model.clone(),
+        _ => String::new(),
+    })
+}
+
+pub fn new_input() -> InputId {
+    InputId(uuid::Uuid::now_v7())
+}
+
+/// A command that was not taken: the session's reason, or the store's.
+pub fn failed_send(error: SendError) -> Failure {
+    match error {
+        SendError::Rejected(rejected) => Failure::usage(rejected.to_string()),
+        SendError::Failed(_) | SendError::Closed => Failure::new(Code::Store, error.to_string()),
+    }
+}
+
+fn open_store(settings: &Settings, worker: Worker) -> Result<Arc<dyn Store>, Failure> {
+    let store: Arc<dyn Store> = match settings.shelf {
+        Shelf::Memory => Arc::new(MemoryStore::new()),
+        Shelf::Sqlite => Arc::new(SqliteStore::open(&settings.store_path, worker)?),
+    };
+    // Closing a store would wait for a checkpoint. What is acknowledged is safe without it, so it ends with the process.
+    std::mem::forget(store.clone());
+    Ok(store)
+}

@@ -1,0 +1,188 @@
+//! One prompt without a person: run to the end of its turn, printed as text, as one object, or event by event.
+
+use crate::args::{Ask, Format};
+use crate::desk::{Desk, Open, Which, failed_send, new_input};
+use crate::exit::{Code, Ended, Failure, code_of, explain};
+use crate::output::Output;
+use crate::signals::{Asked, Signals};
+use crate::terminal;
+use std::io;
+use std::time::Duration;
+use windlass::Prompt;
+use windlass_kernel::{Command, End, Event, Record, Seq, Tally};
+use windlass_runtime::{Follower, Frame, Handle};
+
+/// How often a spinner turns.
+pub const SPIN_EVERY: Duration = Duration::from_millis(100);
+/// Records looked through for the end of a turn that went on as its session was taken up.
+const NEWS: usize = 1000;
+/// How long a session that is told to stop for the second time may take to lie down.
+const LEAVE_WITHIN: Duration = Duration::from_secs(2);
+
+pub async fn run(mut desk: Desk, ask: &Ask, prompt: Option<Prompt>) -> Ended {
+    let mut signals = Signals::listen()?;
+    let Open { session, before } = desk.open(&which(ask), false).await?;
+    let handle = session.handle().clone();
+    let mut output = Output::new(ask.output_format.unwrap_or_default(), &desk, session.id());
+    let follower = handle.follow(before.next());
+    let ended = match begin(&desk, &handle, prompt, before).await {
+        Ok(since) => Run { handle: handle.clone(), since, resumed: before > Seq(0), interrupts: 0 }
+            .follow(follower, &mut output, &mut signals)
+            .await,
+        Err(failure) => Err(failure),
+    };
+    handle.close().await;
+    let (over, tally) = ended?;
+    match output.close(&tally) {
+        // Whoever closed our output wants to hear no more.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(unwritable(&error)),
+        _ => {}
+    }
+    Ok(match over {
+        Over::Turn(end) => {
+            if ask.output_format.is_some_and(|format| format != Format::Text) {
+                explain(&end).into_iter().for_each(|why| terminal::tell(&format!("windlass: {}", terminal::harmless(&why))));
+            }
+            code_of(&end)
+        }
+        Over::Command => Code::Done,
+        Over::CommandFailed => Code::Failed,
+        Over::Unread | Over::Left => Code::Interrupted,
+    })
+}
+
+fn unwritable(error: &io::Error) -> Failure {
+    Failure::new(Code::Failed, format!("stdout can't be written: {error}; the session is kept, and -c goes on with it"))
+}
+
+pub fn which(ask: &Ask) -> Which {
+    match &ask.resume {
+        Some(id) => Which::Id(id.clone()),
+        None if ask.go_on => Which::Newest,
+        None => Which::New,
+    }
+}
+
+/// Submits the prompt; without one, what was under way when the session was left goes on.
+async fn begin(desk: &Desk, handle: &Handle, prompt: Option<Prompt>, before: Seq) -> Result<Seq, Failure> {
+    if let Some(prompt) = prompt {
+        let (command, blobs) = prompt.into_command(new_input);
+        return handle.send_with(command, blobs).await.map_err(failed_send);
+    }
+    let state = handle.state().await.map_err(failed_send)?;
+    // It may have come to its end already.
+    let news = desk.store.read(handle.session(), before.next(), NEWS).await?;
+    let ended = news.iter().any(|record| matches!(record.event, Event::TurnFinished { .. }));
+    if state.is_idle() && !ended {
+        return Err(Failure::usage(format!(
+            "nothing is under way in session {}: say what is to be done, as in -p \"…\"",
+            handle.session()
+        )));
+    }
+    Ok(before.next())
+}
+
+/// How a run came to its end.
+enum Over {
+    Turn(End),
+    /// A command that needs no model, or no turn.
+    Command,
+    CommandFailed,
+    /// Nobody reads what is printed.
+    Unread,
+    /// Told to leave at once.
+    Left,
+}
+
+struct Run {
+    handle: Handle,
+    /// What was submitted stands here in the log.
+    since: Seq,
+    resumed: bool,
+    interrupts: u32,
+}
+
+impl Run {
+    async fn follow(
+        mut self,
+        mut follower: Follower,
+        output: &mut Output,
+        signals: &mut Signals,
+    ) -> Result<(Over, Tally), Failure> {
+        let mut tally = Tally::default();
+        let mut ticker = tokio::time::interval(SPIN_EVERY);
+        loop {
+            let frame = tokio::select! {
+                frame = follower.next() => frame,
+                asked = signals.next() => {
+                    if self.interrupt(asked).await {
+                        return Ok((Over::Left, tally));
+                    }
+                    continue;
+                }
+                _ = ticker.tick(), if output.spins() => {
+                    let _ = output.spin();
+                    continue;
+                }
+            };
+            let closed = || Failure::new(Code::Failed, "the session was closed before the turn ended");
+            let frame = frame.ok_or_else(closed)?.map_err(failed_send)?;
+            if let Err(error) = output.frame(&frame) {
+                return self.unwritten(error).await.map(|over| (over, tally));
+            }
+            let Frame::Record(record) = &frame else { continue };
+            if record.seq >= self.since {
+                tally.add(record);
+            }
+            if let Some(over) = self.over(record).await? {
+                return Ok((over, tally));
+            }
+        }
+    }
+
+    /// Whether what was submitted is done with this record.
+    async fn over(&self, record: &Record) -> Result<Option<Over>, Failure> {
+        if record.seq < self.since {
+            return Ok(None);
+        }
+        Ok(match &record.event {
+            Event::Cleared { .. } => Some(Over::Command),
+            Event::Compacted { .. } if self.is_idle().await? => Some(Over::Command),
+            Event::CompactionFailed { .. } if self.is_idle().await? => Some(Over::CommandFailed),
+            Event::TurnFinished { end, .. } => {
+                // Of a session that was taken up, this may be the end of the turn before.
+                let more = self.resumed && self.interrupts == 0 && !self.is_idle().await?;
+                (!more).then(|| Over::Turn(end.clone()))
+            }
+            _ => None,
+        })
+    }
+
+    async fn is_idle(&self) -> Result<bool, Failure> {
+        Ok(self.handle.state().await.map_err(failed_send)?.is_idle())
+    }
+
+    /// The first time the turn is interrupted; the second time everything is left as it is. True: leave.
+    async fn interrupt(&mut self, asked: Asked) -> bool {
+        self.interrupts += 1;
+        if self.interrupts > 1 {
+            let _ = tokio::time::timeout(LEAVE_WITHIN, self.handle.close()).await;
+            return true;
+        }
+        let by = match asked {
+            Asked::Interrupt => "ctrl-c",
+            Asked::Terminate => "signal",
+        };
+        // Refused only where nothing is left to interrupt.
+        let _ = self.handle.send(Command::Interrupt { by: by.into() }).await;
+        false
+    }
+
+    async fn unwritten(&mut self, error: io::Error) -> Result<Over, Failure> {
+        let _ = self.handle.send(Command::Interrupt { by: "closed output".into() }).await;
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Ok(Over::Unread);
+        }
+        Err(unwritable(&error))
+    }
+}

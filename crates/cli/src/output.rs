@@ -1,0 +1,158 @@
+//! What a headless run prints.
+
+use crate::args::Format;
+use crate::desk::Desk;
+use crate::printer::Printer;
+use crate::terminal::{Look, Shade, harmless};
+use crate::view::{Piece, Taste, View};
+use crate::words;
+use serde_json::json;
+use std::io::{self, Write};
+use windlass_kernel::{Event, Record, SessionId, Step, StopReason, Tally};
+use windlass_runtime::Frame;
+
+pub enum Output {
+    Text(Box<Text>),
+    Json { session: SessionId },
+    Events,
+}
+
+/// The model's words on stdout, all the rest on stderr.
+pub struct Text {
+    session: SessionId,
+    view: View,
+    printer: Printer,
+    stderr: Look,
+    /// A person watches stdout: words are shown as they come. Else stdout is for whoever takes the answer, and gets
+    /// the final text alone; what is said on the way there goes to stderr.
+    live: bool,
+    said: String,
+}
+
+impl Output {
+    pub fn new(format: Format, desk: &Desk, session: SessionId) -> Output {
+        match format {
+            Format::Json => Output::Json { session },
+            Format::Events => Output::Events,
+            Format::Text => {
+                let (stdout, stderr) = (desk.environment.stdout, desk.environment.stderr);
+                let taste = Taste {
+                    look: stderr,
+                    verbose: desk.settings.verbose,
+                    thinking: desk.settings.show_thinking,
+                    deltas: stdout.terminal,
+                };
+                let (view, printer) = (View::new(taste), Printer::headless(stderr));
+                Output::Text(Box::new(Text { session, view, printer, stderr, live: stdout.terminal, said: String::new() }))
+            }
+        }
+    }
+
+    pub fn frame(&mut self, frame: &Frame) -> io::Result<()> {
+        match (self, frame) {
+            (Output::Text(text), frame) => text.frame(frame),
+            (Output::Events, Frame::Record(record)) => event(record),
+            _ => Ok(()),
+        }
+    }
+
+    /// The end of the run.
+    pub fn close(&mut self, tally: &Tally) -> io::Result<()> {
+        match self {
+            Output::Events => Ok(()),
+            Output::Json { session } => object(*session, tally),
+            Output::Text(text) => text.close(tally),
+        }
+    }
+
+    pub fn spins(&self) -> bool {
+        matches!(self, Output::Text(text) if text.stderr.colours && text.view.doing().is_some())
+    }
+
+    pub fn spin(&mut self) -> io::Result<()> {
+        match self {
+            Output::Text(text) => text.view.doing().map_or(Ok(()), |doing| text.printer.spin(&doing)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A record exactly as it is stored, and at once.
+fn event(record: &Record) -> io::Result<()> {
+    let mut line = serde_json::to_vec(record)?;
+    line.push(b'\n');
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&line)?;
+    stdout.flush()
+}
+
+fn object(session: SessionId, tally: &Tally) -> io::Result<()> {
+    let object = json!({
+        "session": session,
+        "text": tally.text,
+        "end": tally.end,
+        "model_calls": tally.model_calls,
+        "tool_runs": tally.tool_runs,
+        "usage": tally.usage,
+        "cost_usd": tally.cost_micro_usd.map(|micro| micro as f64 / 1e6),
+        "took_ms": tally.took_ms,
+    });
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{object}")?;
+    stdout.flush()
+}
+
+impl Text {
+    fn frame(&mut self, frame: &Frame) -> io::Result<()> {
+        let pieces = self.view.frame(frame);
+        if self.live {
+            return self.printer.show(&pieces);
+        }
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => self.said.push_str(&text),
+                Piece::Thinking(text) => self.printer.line(&self.stderr.paint(Shade::Dim, text.trim_end()))?,
+                Piece::Line(line) => self.printer.line(&line)?,
+                Piece::End => {}
+            }
+        }
+        match frame {
+            Frame::Record(record) => self.on_the_way(record),
+            Frame::Delta(_) => Ok(()),
+        }
+    }
+
+    /// Words that turn out not to be the last are progress.
+    fn on_the_way(&mut self, record: &Record) -> io::Result<()> {
+        let over = match &record.event {
+            Event::ModelFinished { stop, .. } => *stop == StopReason::ToolUse,
+            Event::Began { step: Step::CallModel } => true,
+            _ => false,
+        };
+        let said = if over { std::mem::take(&mut self.said) } else { String::new() };
+        match said.trim() {
+            "" => Ok(()),
+            words => self.printer.line(&self.stderr.paint(Shade::Dim, words)),
+        }
+    }
+
+    fn close(&mut self, tally: &Tally) -> io::Result<()> {
+        self.printer.end_line()?;
+        let last = format!("{}, session {}", words::summary(tally), self.session);
+        let answered = if self.live { Ok(()) } else { answer(&harmless(&tally.text)) };
+        self.printer.line(&self.stderr.paint(Shade::Dim, &last))?;
+        answered
+    }
+}
+
+fn answer(text: &str) -> io::Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        stdout.write_all(b"\n")?;
+    }
+    stdout.flush()
+}

@@ -1,0 +1,494 @@
+//! Frames as a person reads them: a fold of the same frames everybody gets, for the chat, for headless runs and for
+//! the log.
+
+use crate::exit::explain;
+use crate::terminal::{Look, Shade, harmless, one_line};
+use crate::words;
+use serde_json::Value;
+use std::collections::HashMap;
+use windlass_kernel::*;
+use windlass_runtime::{DeltaFrame, DeltaKind, Frame};
+
+/// Characters of a reason or an error in a line; a denial's names the flag that would allow it, so it is long.
+const REASON_CHARS: usize = 400;
+/// Lines of a tool's output that `-v` shows.
+const OUTPUT_LINES: usize = 40;
+
+/// Something to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Words of the model, as they come.
+    Text(String),
+    Thinking(String),
+    /// The model's words so far end here.
+    End,
+    /// A whole line, or several.
+    Line(String),
+}
+
+/// What is shown, and how.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Taste {
+    pub look: Look,
+    pub verbose: bool,
+    pub thinking: bool,
+    /// The model's words as they come, not only when a message ends.
+    pub deltas: bool,
+}
+
+/// What was seen so far, as far as later frames need it.
+#[derive(Debug, Default)]
+pub struct View {
+    taste: Taste,
+    calls: HashMap<CallId, Seen>,
+    /// The block that is coming in: its work, its index and the bytes shown of it.
+    open: Option<(Seq, u32, usize)>,
+    /// Names of what is under way, for a spinner.
+    running: Vec<CallId>,
+    speaking: bool,
+}
+
+#[derive(Debug)]
+struct Seen {
+    name: String,
+    input: Value,
+}
+
+impl View {
+    pub fn new(taste: Taste) -> View {
+        View { taste, ..View::default() }
+    }
+
+    /// A view that knows the calls of a session that is taken up.
+    pub fn of(taste: Taste, state: &State) -> View {
+        let mut view = View::new(taste);
+        let calls = state.turn.iter().flat_map(|turn| &turn.round).flat_map(|round| &round.calls);
+        for call in calls {
+            view.calls.insert(call.id.clone(), Seen { name: call.name.clone(), input: call.input.clone() });
+        }
+        view
+    }
+
+    /// What a frame adds to what is shown.
+    pub fn frame(&mut self, frame: &Frame) -> Vec<Piece> {
+        match frame {
+            Frame::Record(record) => self.record(record),
+            Frame::Delta(delta) if self.taste.deltas => self.delta(delta),
+            Frame::Delta(_) => vec![],
+        }
+    }
+
+    /// What is under way: a call, or the model.
+    pub fn doing(&self) -> Option<String> {
+        match self.running.last() {
+            Some(call) => Some(self.call(call)),
+            None => self.speaking.then(|| "thinking".into()),
+        }
+    }
+
+    /// The call in a line.
+    pub fn call(&self, id: &CallId) -> String {
+        match self.calls.get(id) {
+            Some(Seen { name, input }) => words::call(name, input),
+            None => one_line(&id.0, 40),
+        }
+    }
+
+    fn delta(&mut self, delta: &DeltaFrame) -> Vec<Piece> {
+        let piece = match delta.kind {
+            DeltaKind::Text => Piece::Text,
+            DeltaKind::Thinking if self.taste.thinking => Piece::Thinking,
+            DeltaKind::Thinking | DeltaKind::Input | DeltaKind::Progress => return vec![],
+        };
+        self.open = Some((delta.work, delta.index, delta.offset + delta.text.len()));
+        vec![piece(harmless(&delta.text).into_owned())]
+    }
+
+    fn record(&mut self, record: &Record) -> Vec<Piece> {
+        self.note(&record.event);
+        let line = match &record.event {
+            Event::BlockFinished { work, index, block, .. } => return self.block(*work, *index, block),
+            Event::Prompted(prompted) if prompted.origin == Origin::Inbox => {
+                Some(self.dim(&format!("> {}", one_line(&text_of(&prompted.blocks), REASON_CHARS))))
+            }
+            Event::Noted { text, .. } => Some(self.dim(&format!("  note: {}", one_line(text, REASON_CHARS)))),
+            Event::Cleared { .. } => Some(self.dim("  forgotten: the conversation begins anew")),
+            Event::Compacted { .. } => Some(self.dim("  what was said so far is summed up")),
+            Event::CompactionFailed { message, .. } => {
+                Some(self.bad(&format!("  summing up failed: {}", one_line(message, REASON_CHARS))))
+            }
+            Event::ModelFailed { error, .. } => Some(self.bad(&format!("  {}", failure(error)))),
+            Event::Judged(judged) => self.judged(judged),
+            Event::ToolFinished(finished) => Some(self.finished(finished)),
+            Event::Began { step: Step::Close { calls, why } } => Some(self.closed(calls, *why)),
+            Event::StopBlocked { text, .. } => {
+                Some(self.dim(&format!("  a check sent the model back to work: {}", one_line(text, REASON_CHARS))))
+            }
+            Event::TurnFinished { end, .. } => explain(end).map(|why| self.bad(&harmless(&why))),
+            _ => None,
+        };
+        line.filter(|line| !line.is_empty()).map(Piece::Line).into_iter().collect()
+    }
+
+    /// Remembers what later frames refer to.
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::BlockFinished { block: ContentBlock::ToolUse(call), .. } => {
+                self.calls.insert(call.id.clone(), Seen { name: call.name.clone(), input: call.input.clone() });
+            }
+            Event::Judged(judged) => {
+                if let (Some(seen), Some(input)) = (self.calls.get_mut(&judged.call), &judged.input) {
+                    seen.input.clone_from(input);
+                }
+            }
+            Event::Began { step: Step::CallModel | Step::Compact } => self.speaking = true,
+            Event::Began { step: Step::RunTool { call } } => self.running.push(call.clone()),
+            Event::ToolFinished(finished) => self.running.retain(|call| *call != finished.call),
+            Event::ModelFinished { .. } | Event::ModelFailed { .. } | Event::ModelCancelled { .. } => {
+                self.speaking = false;
+                self.open = None;
+            }
+            Event::Compacted { .. } | Event::CompactionFailed { .. } => self.speaking = false,
+            Event::TurnFinished { .. } => {
+                self.speaking = false;
+                self.running.clear();
+                self.calls.clear();
+            }
+            _ => {}
+        }
+    }
+
+    /// What is not yet shown of a block: all of it where its deltas were not.
+    fn block(&mut self, work: Seq, index: u32, block: &ContentBlock) -> Vec<Piece> {
+        let (text, piece): (&str, fn(String) -> Piece) = match block {
+            ContentBlock::Text { text } => (text, Piece::Text),
+            ContentBlock::Thinking { thinking, .. } if self.taste.thinking => (thinking, Piece::Thinking),
+            _ => return vec![],
+        };
+        let shown = match self.open.take() {
+            Some((of, at, shown)) if (of, at) == (work, index) => shown,
+            other => {
+                self.open = other;
+                0
+            }
+        };
+        let rest = text.get(shown..).unwrap_or_default();
+        let rest = (!rest.is_empty()).then(|| piece(harmless(rest).into_owned()));
+        rest.into_iter().chain([Piece::End]).collect()
+    }
+
+    fn judged(&self, judged: &Judged) -> Option<String> {
+        let verdict = match judged.verdict {
+            Verdict::Deny => "denied",
+            Verdict::Invalid => "refused",
+            Verdict::Allow | Verdict::Ask => return None,
+        };
+        let reason = one_line(&judged.reason.replace('\n', " "), REASON_CHARS);
+        Some(format!("  {}  {}", self.call(&judged.call), self.taste.look.paint(Shade::Red, &format!("{verdict}: {reason}"))))
+    }
+
+    fn finished(&self, finished: &ToolFinished) -> String {
+        let look = self.taste.look;
+        let mut line = format!("  {}", look.paint(Shade::Cyan, &self.call(&finished.call)));
+        if let Some((added, removed)) = changes(finished) {
+            let (added, removed) = (format!("+{added}"), format!("−{removed}"));
+            line += &format!("  {} {}", look.paint(Shade::Green, &added), look.paint(Shade::Red, &removed));
+        }
+        if finished.outcome != Outcome::Ok {
+            let why = one_line(&text_of(&finished.blocks), REASON_CHARS);
+            line += &format!("  {}", look.paint(Shade::Red, &format!("{}: {why}", outcome(finished.outcome))));
+        }
+        line += &format!("  {}", look.paint(Shade::Dim, &words::duration(finished.took_ms)));
+        if self.taste.verbose {
+            line += &self.details(finished);
+        }
+        line
+    }
+
+    /// The diff of an edit, else the output.
+    fn details(&self, finished: &ToolFinished) -> String {
+        let diff = finished.value.as_ref().and_then(|value| value.get("diff")).and_then(Value::as_str);
+        match diff {
+            Some(diff) => format!("\n{}", self::diff(diff, self.taste.look)),
+            None => indented(&text_of(&finished.blocks), OUTPUT_LINES),
+        }
+    }
+
+    fn closed(&self, calls: &[CallId], why: CloseReason) -> String {
+        let why = match why {
+            CloseReason::Interrupted => "interrupted",
+            CloseReason::SiblingFailed => "a call beside it failed",
+            CloseReason::MessageCut => "the message it came in broke off",
+            CloseReason::OutcomeUnknown => "outcome unknown: the process died while it ran",
+            CloseReason::Limit => "a limit was reached",
+        };
+        let lines = calls.iter().map(|call| {
+            format!("  {}  {}", self.call(call), self.taste.look.paint(Shade::Yellow, &format!("not done: {why}")))
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    fn dim(&self, text: &str) -> String {
+        self.taste.look.paint(Shade::Dim, text).into_owned()
+    }
+
+    fn bad(&self, text: &str) -> String {
+        self.taste.look.paint(Shade::Red, text).into_owned()
+    }
+}
+
+fn failure(error: &ModelFailure) -> String {
+    let status = error.status.map(|status| format!(" (status {status})")).unwrap_or_default();
+    format!("model call failed{status}: {}", one_line(&error.message, REASON_CHARS))
+}
+
+fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Ok => "ok",
+        Outcome::Error => "failed",
+        Outcome::Denied => "denied",
+        Outcome::Cancelled => "cancelled",
+        Outcome::NotRun => "not run",
+        Outcome::Unknown => "outcome unknown",
+    }
+}
+
+fn changes(finished: &ToolFinished) -> Option<(u64, u64)> {
+    let value = finished.value.as_ref()?;
+    Some((value.get("added")?.as_u64()?, value.get("removed")?.as_u64()?))
+}
+
+/// A unified diff, indented and coloured.
+pub fn diff(diff: &str, look: Look) -> String {
+    let line = |line: &str| {
+        let shade = match line.as_bytes().first() {
+            Some(b'+') => Shade::Green,
+            Some(b'-') => Shade::Red,
+            Some(b'@') => Shade::Cyan,
+            _ => Shade::Plain,
+        };
+        format!("    {}", look.paint(shade, &harmless(line)))
+    };
+    diff.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The first `most` lines of `text`, each on a line of its own behind four spaces.
+pub fn indented(text: &str, most: usize) -> String {
+    let clean = harmless(text);
+    let mut lines: Vec<String> = clean.lines().take(most).map(|line| format!("\n    {line}")).collect();
+    let left = clean.lines().count().saturating_sub(most);
+    if left > 0 {
+        lines.push(format!("\n    … {} more", words::count(left as u64, "line")));
+    }
+    lines.concat()
+}
+
+/// An event of the log in a line: its type, and what it is about.
+pub fn event(view: &mut View, event: &Event) -> String {
+    view.note(event);
+    let kind = serde_json::to_value(event).ok();
+    let kind = kind.as_ref().and_then(|value| value.get("type")).and_then(Value::as_str).unwrap_or("event");
+    let about = about(view, event);
+    format!("{kind:<16} {about}").trim_end().to_owned()
+}
+
+fn about(view: &View, event: &Event) -> String {
+    match event {
+        Event::Opened { cwd, model, mode, profile, .. } => {
+            format!("{model}, mode {}, profile {}, in {}", mode_name(*mode), profile.name, harmless(cwd))
+        }
+        Event::Reopened { worker } => format!("by {worker}"),
+        Event::Configured(change) => configured(change),
+        Event::ToolsChanged { change, tools } => format!("{change:?} {}", tools.join(", ")).to_lowercase(),
+        Event::Prompted(prompted) => one_line(&text_of(&prompted.blocks), 100),
+        Event::Noted { text, .. } | Event::StopBlocked { text, .. } => one_line(text, 100),
+        Event::CompactionAsked { instructions } => one_line(instructions.as_deref().unwrap_or_default(), 100),
+        Event::Interrupted { by } => format!("by {by}"),
+        Event::Began { step } => began(view, step),
+        Event::ModelCalled(called) => format!("{}/{}, attempt {}", called.provider, called.model, called.attempt),
+        Event::BlockFinished { block, partial, .. } => {
+            format!("{}{}", block_in_a_line(block), if *partial { " (broken off)" } else { "" })
+        }
+        Event::ModelFinished { stop, spent, .. } => format!("{}, {}", stop_name(*stop), spent_in_words(spent)),
+        Event::ModelFailed { error, .. } => failure(error),
+        Event::ModelCancelled { spent, .. } => spent_in_words(spent),
+        Event::Judged(judged) => {
+            let verdict = format!("{:?}", judged.verdict).to_lowercase();
+            format!("{}: {verdict} by {}: {}", view.call(&judged.call), judged.stage, one_line(&judged.reason, 100))
+        }
+        Event::Asked { call, question } => format!("{}: {}", view.call(call), one_line(&question.preview, 80)),
+        Event::Answered(answer) => format!("{}: {} by {}", view.call(&answer.call), decision(&answer.decision), answer.by),
+        Event::ToolStarted(started) => match &started.process {
+            Some(process) => format!("{}: process {}", view.call(&started.call), process.pid),
+            None => view.call(&started.call),
+        },
+        Event::ToolFinished(finished) => tool_finished(view, finished),
+        Event::Compacted { upto, spent, .. } => format!("{upto} messages, {}", spent_in_words(spent)),
+        Event::CompactionFailed { message, .. } => one_line(message, 100),
+        Event::TurnFinished { end, .. } => explain(end).unwrap_or_else(|| "done".into()),
+        Event::Cleared { .. } | Event::DeadlinePassed => String::new(),
+    }
+}
+
+fn tool_finished(view: &View, finished: &ToolFinished) -> String {
+    let changed = changes(finished).map(|(added, removed)| format!("  +{added} −{removed}")).unwrap_or_default();
+    let why = match finished.outcome {
+        Outcome::Ok => String::new(),
+        other => format!("  {}: {}", outcome(other), one_line(&text_of(&finished.blocks), 100)),
+    };
+    format!("{}{changed}{why}  {}", view.call(&finished.call), words::duration(finished.took_ms))
+}
+
+fn began(view: &View, step: &Step) -> String {
+    match step {
+        Step::CallModel => "call the model".into(),
+        Step::Judge { call } => format!("judge {}", view.call(call)),
+        Step::RunTool { call } => format!("run {}", view.call(call)),
+        Step::Close { calls, why } => {
+            let calls: Vec<String> = calls.iter().map(|call| view.call(call)).collect();
+            format!("close {} ({why:?})", calls.join(", "))
+        }
+        Step::Cancel { work } => format!("cancel {work}"),
+        Step::Compact => "sum up".into(),
+        Step::Finish { .. } => "finish".into(),
+    }
+}
+
+fn configured(change: &Configured) -> String {
+    let mode = change.mode.map(|mode| format!("mode {}", mode_name(mode)));
+    let profile = change.profile.as_ref().map(|profile| format!("profile {}, {} turns", profile.name, profile.max_turns));
+    let model = change.model.as_ref().map(|model| format!("model {model}"));
+    [model, mode, profile].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn block_in_a_line(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Text { text } => one_line(text, 100),
+        ContentBlock::Thinking { thinking, .. } => format!("thinking: {}", one_line(thinking, 90)),
+        ContentBlock::RedactedThinking { .. } => "thinking, encrypted".into(),
+        ContentBlock::Image { media_type, .. } | ContentBlock::Document { media_type, .. } => media_type.clone(),
+        ContentBlock::ToolUse(call) => words::call(&call.name, &call.input),
+        ContentBlock::ToolResult(result) => one_line(&text_of(&result.content), 100),
+        ContentBlock::Native { provider, .. } => format!("a block of {provider}'s own"),
+    }
+}
+
+fn stop_name(stop: StopReason) -> String {
+    serde_json::to_value(stop).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn spent_in_words(spent: &Spent) -> String {
+    let usage = spent.usage;
+    let input = words::grouped(usage.input + usage.cache_read + usage.cache_write);
+    format!("{input} tokens in, {} out, {}", words::grouped(usage.output), words::cost(spent.cost_micro_usd))
+}
+
+fn decision(decision: &Decision) -> String {
+    match decision {
+        Decision::Allow => "allowed".into(),
+        Decision::Deny { note } if note.is_empty() => "denied".into(),
+        Decision::Deny { note } => format!("denied ({})", one_line(note, 80)),
+        Decision::Words { text } => one_line(text, 80),
+    }
+}
+
+pub fn mode_name(mode: PermissionMode) -> &'static str {
+    match mode {
+        PermissionMode::Default => "default",
+        PermissionMode::AcceptEdits => "accept-edits",
+        PermissionMode::Plan => "plan",
+        PermissionMode::Bypass => "bypass",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    fn record(event: Value) -> Frame {
+        let id = "018f0000-0000-7000-8000-000000000000";
+        let record = json!({"v": 1, "tenant": "local", "session": id, "seq": 1, "id": id, "epoch": 1, "at": 0, "event": event});
+        Frame::Record(Arc::new(serde_json::from_value(record).unwrap()))
+    }
+
+    fn delta(offset: usize, text: &str) -> Frame {
+        let session = SessionId(Default::default());
+        let (work, index, kind) = (Seq(3), 0, DeltaKind::Text);
+        Frame::Delta(Arc::new(DeltaFrame { session, work, index, offset, delta: kind, text: text.into() }))
+    }
+
+    fn shown(taste: Taste, frames: &[Frame]) -> String {
+        let mut view = View::new(taste);
+        let pieces = frames.iter().flat_map(|frame| view.frame(frame)).map(|piece| match piece {
+            Piece::Text(text) => text,
+            Piece::Thinking(text) => format!("({text})"),
+            Piece::End => "¶\n".into(),
+            Piece::Line(line) => format!("{line}\n"),
+        });
+        pieces.collect()
+    }
+
+    fn text_block(text: &str) -> Frame {
+        record(json!({"type": "block_finished", "work": 3, "index": 0, "block": {"type": "text", "text": text}}))
+    }
+
+    fn edited() -> [Frame; 2] {
+        let call = json!({"type": "tool_use", "id": "c1", "name": "edit", "input": {"path": "config.toml"}});
+        let value = json!({"path": "config.toml", "added": 1, "removed": 1, "diff": "--- a\n+++ b\n-port\n+PORT\n"});
+        [
+            record(json!({"type": "block_finished", "work": 3, "index": 1, "block": call})),
+            record(json!({"type": "tool_finished", "work": 5, "call": "c1", "outcome": "ok", "value": value, "took_ms": 3,
+                          "blocks": [{"type": "text", "text": "edited"}]})),
+        ]
+    }
+
+    #[test]
+    fn text_is_shown_once_whether_its_deltas_came_or_not() {
+        let taste = Taste { deltas: true, ..Taste::default() };
+        assert_eq!(shown(taste, &[delta(0, "Hel"), delta(3, "lo"), text_block("Hello")]), "Hello¶\n");
+        assert_eq!(shown(taste, &[delta(0, "Hel"), text_block("Hello")]), "Hello¶\n");
+        assert_eq!(shown(taste, &[text_block("Hello")]), "Hello¶\n");
+        assert_eq!(shown(Taste::default(), &[delta(0, "Hel"), text_block("Hello")]), "Hello¶\n");
+    }
+
+    #[test]
+    fn s3_47_a_call_is_a_line_with_its_time_and_its_changes() {
+        assert_eq!(shown(Taste::default(), &edited()), "  edit config.toml  +1 −1  3 ms\n");
+        let verbose = Taste { verbose: true, ..Taste::default() };
+        assert_eq!(
+            shown(verbose, &edited()),
+            "  edit config.toml  +1 −1  3 ms\n    --- a\n    +++ b\n    -port\n    +PORT\n"
+        );
+    }
+
+    #[test]
+    fn what_a_tool_says_cannot_steer_the_terminal() {
+        let finished = record(json!({"type": "tool_finished", "work": 5, "call": "\x1b[2J", "outcome": "error", "took_ms": 1,
+                                     "blocks": [{"type": "text", "text": "\x1b]0;owned\x07"}]}));
+        assert_eq!(shown(Taste::default(), &[finished]), "  ␛[2J  failed: ␛]0;owned␇  1 ms\n");
+    }
+
+    #[test]
+    fn a_denial_names_its_reason() {
+        let [call, _] = edited();
+        let judged = record(json!({"type": "judged", "work": 4, "call": "c1", "verdict": "deny", "stage": "default",
+                                   "reason": "allow it with --allow edit or --yes", "access": "write", "on_crash": "unknown"}));
+        let line = shown(Taste::default(), &[call, judged]);
+        assert_eq!(line, "  edit config.toml  denied: allow it with --allow edit or --yes\n");
+    }
+
+    #[test]
+    fn an_event_is_a_line_of_the_log() {
+        let mut view = View::default();
+        let lines: Vec<String> = edited()
+            .iter()
+            .map(|frame| match frame {
+                Frame::Record(record) => event(&mut view, &record.event),
+                Frame::Delta(_) => unreachable!("records only"),
+            })
+            .collect();
+        assert_eq!(lines, ["block_finished   edit config.toml", "tool_finished    edit config.toml  +1 −1  3 ms"]);
+    }
+}
