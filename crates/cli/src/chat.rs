@@ -112,7 +112,8 @@ impl Chat {
                 return Ok(Code::Done);
             }
             // A person may type ahead; lines from a pipe wait for their turn.
-            let listens = !self.over && (self.desk.environment.stdin_is_terminal || !self.busy || !self.questions.is_empty());
+            let listens =
+                !self.over && (self.desk.environment.stdin_is_terminal || !self.busy || !self.questions.is_empty());
             let then = tokio::select! {
                 frame = next(&mut self.open) => match frame {
                     Some(Ok(frame)) => self.frame(&frame).await?,
@@ -154,7 +155,8 @@ impl Chat {
         self.prompted = true;
         match self.questions.front() {
             Some(waiting) => {
-                let shown = waiting.shown(&self.view.call(&waiting.call), &self.desk.folder.display().to_string(), self.look);
+                let shown =
+                    waiting.shown(&self.view.call(&waiting.call), &self.desk.folder.display().to_string(), self.look);
                 self.printer.line(&shown)?;
                 self.printer.ask(&waiting.choices())
             }
@@ -210,6 +212,8 @@ impl Chat {
             Event::Prompted(_) | Event::CompactionAsked { .. } | Event::Began { step: Step::CallModel } => {
                 self.busy = true;
             }
+            // One that was open when the session was taken up is known.
+            Event::Asked { call, .. } if self.questions.iter().any(|waiting| waiting.call == *call) => {}
             Event::Asked { call, question } => {
                 let question = question.clone();
                 self.questions.push_back(Waiting { call: call.clone(), question });
@@ -255,6 +259,10 @@ impl Chat {
         self.interrupted_at = None;
         // What was typed ended the line on the screen.
         if let Some(waiting) = self.questions.front().filter(|_| self.prompted) {
+            let approval = waiting.question.kind == QuestionKind::Approval;
+            if approval && matches!(line.trim(), "exit" | "quit") {
+                return Ok(Then::Leave(Code::Done));
+            }
             return match waiting.read(line) {
                 Reading::Answer(answer) => self.answer(answer).await,
                 Reading::Unclear(why) => self.complain(&why),
@@ -273,9 +281,7 @@ impl Chat {
                 let hint = near.map_or("/help lists those there are".into(), |near| format!("did you mean /{near}?"));
                 self.complain(&format!("there is no command /{name}: {hint}"))
             }
-            Slash::Clear | Slash::Compact { .. } if self.open.is_none() => {
-                self.say("  nothing was said yet")
-            }
+            Slash::Clear | Slash::Compact { .. } if self.open.is_none() => self.say("  nothing was said yet"),
             Slash::Clear | Slash::Compact { .. } | Slash::NotACommand => self.prompt(line.trim()).await,
         }
     }
@@ -304,7 +310,8 @@ impl Chat {
             Ok(_) => {
                 self.busy = true;
                 if was_busy {
-                    return self.say(&self.look.paint(Shade::Dim, "  (the model sees it at its next step)").into_owned());
+                    return self
+                        .say(&self.look.paint(Shade::Dim, "  (the model sees it at its next step)").into_owned());
                 }
                 Ok(Then::GoOn)
             }
@@ -365,10 +372,10 @@ impl Chat {
         self.view = View::of(self.taste(), &state);
         self.busy = !state.is_idle();
         self.tally = Tally::default();
-        let asking = state.asking().map(|(call, question)| (call.id.clone(), Box::new(question.clone())));
-        // Those asked from here on come as records.
-        let old = asking.filter(|(call, _)| state.head <= before || self.open_before(call, &state));
-        self.questions = old.map(|(call, question)| Waiting { call, question }).collect();
+        let asking = state.asking();
+        self.questions = asking
+            .map(|(call, question)| Waiting { call: call.id.clone(), question: Box::new(question.clone()) })
+            .collect();
         let follower = handle.follow(before.next());
         self.open = Some(Following { handle, follower });
         Ok(())
@@ -394,9 +401,18 @@ impl Chat {
         if found.as_ref().map(|found| found.session) == here {
             return self.say("  this is the one");
         }
+        let before = self.open.take();
         match self.take_up(which).await {
-            Ok(()) => Ok(Then::GoOn),
-            Err(failure) => self.complain(&failure.message),
+            Ok(()) => {
+                if let Some(before) = before {
+                    before.handle.close().await;
+                }
+                Ok(Then::GoOn)
+            }
+            Err(failure) => {
+                self.open = before;
+                self.complain(&failure.message)
+            }
         }
     }
 
@@ -472,6 +488,8 @@ fn history(state: &State, look: Look) -> String {
     for message in &state.messages {
         for block in &message.content {
             match (message.role, block) {
+                // What was rendered around a prompt was never typed.
+                (Role::User, ContentBlock::Text { text }) if text.starts_with("<userContext>") => {}
                 (Role::User, ContentBlock::Text { text }) => {
                     lines.push(look.paint(Shade::Bold, &format!("> {}", harmless(text.trim()))).into_owned());
                 }

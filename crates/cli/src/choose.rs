@@ -38,8 +38,10 @@ pub fn providers(config: &Config, environment: &Environment) -> Result<Providers
 fn own(config: &Config, name: &str, known: Option<&Provider>) -> Result<Provider, Failure> {
     let text = |key: &str| config.at(&["providers", name, key]).and_then(|entry| entry.value.as_text());
     let Some(url) = text("base_url").map(str::to_owned).or_else(|| known.map(|known| known.base_url.clone())) else {
-        return Err(Failure::usage(format!("[providers.{name}] has no base_url: say where it is, for example \
-             base_url = \"http://127.0.0.1:8000/v1\"")));
+        return Err(Failure::usage(format!(
+            "[providers.{name}] has no base_url: say where it is, for example \
+             base_url = \"http://127.0.0.1:8000/v1\""
+        )));
     };
     check_url(&url, &format!("providers.{name}.base_url"))?;
     let protocol = match text("protocol") {
@@ -116,7 +118,11 @@ fn move_to(providers: &mut Providers, name: &str, url: &str, source: &str) -> Re
     Ok(())
 }
 
-fn unsaid(environment: &Environment, providers: &Providers, candidates: &[local::Candidate]) -> Result<String, Failure> {
+fn unsaid(
+    environment: &Environment,
+    providers: &Providers,
+    candidates: &[local::Candidate],
+) -> Result<String, Failure> {
     let given = |names: [&str; 2]| names.iter().any(|name| environment.variable(name).is_some());
     if given(["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]) {
         return Ok(ANTHROPIC_MODEL.to_owned());
@@ -166,7 +172,8 @@ fn source(config: &Config, key: &str) -> String {
 
 fn check_url(url: &str, source: &str) -> Result<(), Failure> {
     let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-    let fine = host.is_some_and(|host| !host.is_empty() && !host.starts_with(['/', ':'])) && !url.contains(char::is_whitespace);
+    let fine = host.is_some_and(|host| !host.is_empty() && !host.starts_with(['/', ':']))
+        && !url.contains(char::is_whitespace);
     if fine {
         return Ok(());
     }
@@ -229,7 +236,10 @@ mod tests {
         let key = ("ANTHROPIC_API_KEY", "k");
         assert_eq!(chosen(&[], &[key]), "anthropic/claude-sonnet-4-5 at https://api.anthropic.com");
         assert_eq!(chosen(&[], &[("OPENAI_BASE_URL", "http://h:1/v1/")]), "openai/gpt-5 at http://h:1/v1");
-        assert_eq!(chosen(&[], &[("ANTHROPIC_BASE_URL", "http://h:1/v1")]), "anthropic/claude-sonnet-4-5 at http://h:1");
+        assert_eq!(
+            chosen(&[], &[("ANTHROPIC_BASE_URL", "http://h:1/v1")]),
+            "anthropic/claude-sonnet-4-5 at http://h:1"
+        );
         assert_eq!(chosen(&["model=ollama/qwen3"], &[key]), "ollama/qwen3 at http://127.0.0.1:11434/v1");
     }
 

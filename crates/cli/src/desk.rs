@@ -52,6 +52,12 @@ impl Desk {
         Ok(Desk { environment, flags, settings, store, worker, folder })
     }
 
+    /// Reads the configuration anew: a flag has changed.
+    pub fn reload(&mut self) -> Result<(), Failure> {
+        self.settings = Settings::load(&self.flags, &self.environment, &self.folder)?;
+        Ok(())
+    }
+
     /// Moves to the folder that `session` was opened in, whose rules hold for it.
     pub fn move_to(&mut self, session: &SessionInfo) -> Result<(), Failure> {
         let folder = Path::new(&session.cwd);
@@ -82,8 +88,7 @@ impl Desk {
         let provider = model.split_once('/').and_then(|(name, _)| providers.get(name)).cloned();
         let variables: Vec<String> =
             providers.names().filter_map(|name| providers.get(name)).map(|known| known.key_variable.clone()).collect();
-        let (prices, rules, folder) =
-            (self.settings.prices.clone(), kept::file(environment), self.folder.clone());
+        let (prices, rules, folder) = (self.settings.prices.clone(), kept::file(environment), self.folder.clone());
         let built = Agent::builder()
             .cwd(&self.folder)
             .store(self.store.clone())
@@ -100,11 +105,18 @@ impl Desk {
             .scratch(environment.data_dir.join("scratch"))
             .env(environment.for_children(variables.iter().map(String::as_str)))
             .always_sync(self.settings.always_sync)
-            .world(World { now: Arc::new(clock::now_ms), id: Arc::new(uuid::Uuid::now_v7), local_time: Arc::new(clock::iso) })
+            .world(World {
+                now: Arc::new(clock::now_ms),
+                id: Arc::new(uuid::Uuid::now_v7),
+                local_time: Arc::new(clock::iso),
+            })
             .worker(self.worker.id.clone())
             .keep_rule(move |rule| {
                 if let Err(error) = kept::keep(&rules, &folder, rule) {
-                    terminal::tell(&format!("the rule {rule} holds for this session, but can't be kept in {}: {error}", rules.display()));
+                    terminal::tell(&format!(
+                        "the rule {rule} holds for this session, but can't be kept in {}: {error}",
+                        rules.display()
+                    ));
                 }
             })
             .http(self.http(provider.as_ref()))
@@ -148,7 +160,16 @@ impl Desk {
             let (agent, _) = self.agent(interactive, None)?;
             return Ok(Open { session: agent.open().await?, before: Seq(0) });
         };
-        self.move_to(&found)?;
+        let before = (self.folder.clone(), self.settings.clone());
+        let taken_up = self.take_up(&found, interactive).await;
+        if taken_up.is_err() {
+            (self.folder, self.settings) = before;
+        }
+        taken_up
+    }
+
+    async fn take_up(&mut self, found: &SessionInfo, interactive: bool) -> Result<Open, Failure> {
+        self.move_to(found)?;
         let opened_with = first_model(&*self.store, found.session).await?;
         let (agent, model) = self.agent(interactive, Some(&opened_with))?;
         let session = agent.resume(found.session).await?;

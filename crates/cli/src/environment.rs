@@ -25,8 +25,9 @@ pub struct Environment {
 
 impl Environment {
     pub fn look() -> Result<Environment, Failure> {
-        let variables: BTreeMap<String, String> =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();
+        let variables: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
         let cwd = std::env::current_dir().map_err(|error| {
             Failure::usage(format!("the working folder can't be used ({error}): change to one that is there"))
         })?;
@@ -110,7 +111,9 @@ fn folders(variables: &BTreeMap<String, String>) -> Result<(PathBuf, PathBuf), F
         let xdg = given(variable).filter(|path| path.is_absolute());
         let dir = xdg.or_else(|| Some(given("HOME")?.join(usual)));
         dir.map(|dir| dir.join("windlass")).ok_or_else(|| {
-            Failure::usage("there is no HOME and no XDG folder: set WINDLASS_HOME to a folder for configuration and sessions")
+            Failure::usage(
+                "there is no HOME and no XDG folder: set WINDLASS_HOME to a folder for configuration and sessions",
+            )
         })
     };
     Ok((below("XDG_CONFIG_HOME", ".config")?, below("XDG_DATA_HOME", ".local/share")?))

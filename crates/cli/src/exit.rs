@@ -91,7 +91,9 @@ pub fn explain(end: &End) -> Option<String> {
             "the answer hit its output limit {} times; raise max_output_tokens or ask for less at once",
             continuations + 1
         ),
-        End::ToolErrors { rounds } => format!("every tool call failed for {rounds} rounds in a row; see the lines above"),
+        End::ToolErrors { rounds } => {
+            format!("every tool call failed for {rounds} rounds in a row; see the lines above")
+        }
         End::PermissionBlocked { denials } => {
             format!("{denials} calls in a row were denied; the lines above name the rule or flag that would allow each")
         }
@@ -99,7 +101,9 @@ pub fn explain(end: &End) -> Option<String> {
             format!("the session's token budget is spent ({used} tokens); begin a new session or raise it")
         }
         End::CrashLoop { reopened } => {
-            format!("the process died {reopened} times on this turn without getting anywhere; say what to do differently")
+            format!(
+                "the process died {reopened} times on this turn without getting anywhere; say what to do differently"
+            )
         }
     })
 }

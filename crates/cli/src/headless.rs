@@ -26,9 +26,11 @@ pub async fn run(mut desk: Desk, ask: &Ask, prompt: Option<Prompt>) -> Ended {
     let mut output = Output::new(ask.output_format.unwrap_or_default(), &desk, session.id());
     let follower = handle.follow(before.next());
     let ended = match begin(&desk, &handle, prompt, before).await {
-        Ok(since) => Run { handle: handle.clone(), since, resumed: before > Seq(0), interrupts: 0 }
-            .follow(follower, &mut output, &mut signals)
-            .await,
+        Ok(since) => {
+            Run { handle: handle.clone(), since, resumed: before > Seq(0), interrupts: 0 }
+                .follow(follower, &mut output, &mut signals)
+                .await
+        }
         Err(failure) => Err(failure),
     };
     handle.close().await;
@@ -41,7 +43,9 @@ pub async fn run(mut desk: Desk, ask: &Ask, prompt: Option<Prompt>) -> Ended {
     Ok(match over {
         Over::Turn(end) => {
             if ask.output_format.is_some_and(|format| format != Format::Text) {
-                explain(&end).into_iter().for_each(|why| terminal::tell(&format!("windlass: {}", terminal::harmless(&why))));
+                explain(&end)
+                    .into_iter()
+                    .for_each(|why| terminal::tell(&format!("windlass: {}", terminal::harmless(&why))));
             }
             code_of(&end)
         }

@@ -32,9 +32,8 @@ pub fn file(environment: &Environment) -> PathBuf {
 /// The rules kept for `folder`.
 pub fn layer(environment: &Environment, folder: &Path) -> Result<Layer, Failure> {
     let file = file(environment);
-    let mut kept = read(&file).map_err(|error| {
-        Failure::usage(format!("{}: {error}; mend the file or move it away", file.display()))
-    })?;
+    let mut kept = read(&file)
+        .map_err(|error| Failure::usage(format!("{}: {error}; mend the file or move it away", file.display())))?;
     let Some(rules) = kept.folders.remove(&folder.display().to_string()) else { return Ok(Layer::default()) };
     let path = vec!["rules".to_owned(), "allow".to_owned()];
     let source = file.display().to_string();
@@ -61,7 +60,9 @@ pub fn keep(file: &Path, folder: &Path, rule: &str) -> io::Result<()> {
 
 fn read(file: &Path) -> io::Result<Kept> {
     match fs::read_to_string(file) {
-        Ok(text) => toml::from_str(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string())),
+        Ok(text) => {
+            toml::from_str(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
+        }
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Ok(Kept::default())
         }

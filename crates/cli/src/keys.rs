@@ -143,7 +143,9 @@ mod tests {
         assert!(matches!(find(&["model"]), Found::Key(key) if key.path == "model"));
         assert!(matches!(find(&["tools", "bash", "timeout_ms"]), Found::Key(_)));
         assert!(matches!(find(&["prices", "a/b"]), Found::Table));
-        assert!(matches!(find(&["tools", "bash", "timeout"]), Found::Unknown(near) if near == ["enabled", "timeout_ms"]));
+        assert!(
+            matches!(find(&["tools", "bash", "timeout"]), Found::Unknown(near) if near == ["enabled", "timeout_ms"])
+        );
         assert!(matches!(find(&["rulez"]), Found::Unknown(near) if near.contains(&"rules")));
     }
 

@@ -51,7 +51,10 @@ fn ask(candidate: &Candidate) -> Option<Answering> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_millis(LOOK_MS)).ok()?;
     stream.set_write_timeout(Some(Duration::from_millis(LOOK_MS))).ok()?;
     // HTTP/1.0: the answer comes whole and ends with the connection.
-    let head = format!("GET {} HTTP/1.0\r\nHost: 127.0.0.1:{}\r\nAccept: application/json\r\n\r\n", candidate.path, candidate.port);
+    let head = format!(
+        "GET {} HTTP/1.0\r\nHost: 127.0.0.1:{}\r\nAccept: application/json\r\n\r\n",
+        candidate.path, candidate.port
+    );
     stream.write_all(head.as_bytes()).ok()?;
     let models = models(&read(&mut stream, until)?)?;
     Some(Answering { provider: candidate.provider, title: candidate.title, port: candidate.port, models })

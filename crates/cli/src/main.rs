@@ -1,1 +1,123 @@
-fn main() {}
+//! The `windlass` command: flags and configuration in, sessions and their events out.
+//!
+//! What is absent: no decision about what runs (that is the policy's), no loop (the runtime's), no protocol (the
+//! model library's). It is the only crate that reads the environment, the home and the working folder.
+
+mod args;
+mod bench;
+mod chat;
+mod choose;
+mod clock;
+mod config;
+mod demo;
+mod desk;
+mod doctor;
+mod effective;
+mod environment;
+mod exit;
+mod headless;
+mod kept;
+mod keyboard;
+mod keys;
+mod local;
+mod log;
+mod mock;
+mod near;
+mod output;
+mod printer;
+mod project;
+mod prompt;
+mod question;
+mod send;
+mod sessions;
+mod settings;
+mod signals;
+mod state;
+mod terminal;
+mod tool;
+mod view;
+mod words;
+
+use args::{Ask, Line, Noun, ToolVerb};
+use clap::Parser;
+use desk::{Desk, Which};
+use environment::Environment;
+use exit::{Code, Ended, Failure};
+use std::future::Future;
+use std::io::{self, Write};
+
+fn main() {
+    let ended = run(Line::parse());
+    let code = ended.unwrap_or_else(|failure| {
+        if !failure.message.is_empty() {
+            terminal::tell(&format!("windlass: {failure}"));
+        }
+        failure.code
+    });
+    let _ = io::stdout().flush();
+    // What is acknowledged is stored, and sessions were laid down: nothing is left to be waited for.
+    std::process::exit(code as i32);
+}
+
+fn run(line: Line) -> Ended {
+    let Line { noun, ask, flags } = line;
+    if noun.is_some() && ask != Ask::default() {
+        let message = "-p, -c, -r and what goes with them begin a run of their own: leave them or the command away";
+        return Err(Failure::usage(message));
+    }
+    let environment = Environment::look()?;
+    match noun {
+        Some(Noun::Mock { script, port, log, dump, until_stdin_closes }) => {
+            let stage = mock::Stage { script: &script, port, log, dump, until_stdin_closes };
+            alone(mock::serve(stage))
+        }
+        Some(Noun::Demo { keep, port_in_file, disable_tool }) => {
+            let wish = demo::Wish { keep, port_in_file, disable_tool: disable_tool.as_deref() };
+            alone(demo::run(wish, environment))
+        }
+        Some(noun) => at_desk(noun, Desk::new(flags, environment)?),
+        None if ask.prompt.is_some() => {
+            let prompt = prompt::assemble(&ask, &environment)?;
+            alone(headless::run(Desk::new(flags, environment)?, &ask, prompt))
+        }
+        None => together(chat::run(Desk::new(flags, environment)?, headless::which(&ask))),
+    }
+}
+
+fn at_desk(noun: Noun, desk: Desk) -> Ended {
+    match noun {
+        Noun::Sessions { all, json } => alone(sessions::list(&desk, all, json)),
+        Noun::Resume { id } => together(chat::run(desk, Which::Id(id))),
+        Noun::Log { id, json, from } => alone(log::show(&desk, &id, json, from)),
+        Noun::State { id, at, json } => alone(state::show(&desk, &id, at, json)),
+        Noun::Send { id, text } => alone(send::send(&desk, &id, &text)),
+        Noun::Tool { verb: ToolVerb::List { json } } => tool::list(&desk, json),
+        Noun::Tool { verb: ToolVerb::Run { name, input, json } } => together(tool::run(&desk, &name, &input, json)),
+        Noun::Doctor => alone(doctor::examine(&desk)),
+        Noun::Config => effective::show(&desk),
+        Noun::Bench { sessions, prompt } => together(bench::run(desk, sessions, &prompt)),
+        Noun::Mock { .. } | Noun::Demo { .. } => Ok(Code::Done),
+    }
+}
+
+/// On this thread: the quickest start for one session.
+fn alone(work: impl Future<Output = Ended>) -> Ended {
+    block_on(tokio::runtime::Builder::new_current_thread(), work)
+}
+
+/// On two threads: where many sessions run, or a person must not wait for a tool.
+fn together(work: impl Future<Output = Ended>) -> Ended {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(2);
+    block_on(builder, work)
+}
+
+fn block_on(mut builder: tokio::runtime::Builder, work: impl Future<Output = Ended>) -> Ended {
+    let runtime = builder.enable_all().build();
+    let runtime =
+        runtime.map_err(|error| Failure::new(Code::Failed, format!("no runtime could be started: {error}")))?;
+    let ended = runtime.block_on(work);
+    // Dropping it would wait for blocking threads; the process ends now anyway.
+    std::mem::forget(runtime);
+    ended
+}

@@ -3,7 +3,10 @@
 /// The word of `known` that is at most two slips away from `word`, the nearest first.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let close = known.into_iter().map(|candidate| (slips(word, candidate), candidate));
-    close.filter(|(slips, candidate)| *slips <= 2.min(candidate.len() / 2)).min_by_key(|(slips, _)| *slips).map(|(_, it)| it)
+    close
+        .filter(|(slips, candidate)| *slips <= 2.min(candidate.len() / 2))
+        .min_by_key(|(slips, _)| *slips)
+        .map(|(_, it)| it)
 }
 
 /// ` (did you mean …?)`, or nothing.

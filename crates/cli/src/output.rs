@@ -43,7 +43,14 @@ impl Output {
                     deltas: stdout.terminal,
                 };
                 let (view, printer) = (View::new(taste), Printer::headless(stderr));
-                Output::Text(Box::new(Text { session, view, printer, stderr, live: stdout.terminal, said: String::new() }))
+                Output::Text(Box::new(Text {
+                    session,
+                    view,
+                    printer,
+                    stderr,
+                    live: stdout.terminal,
+                    said: String::new(),
+                }))
             }
         }
     }

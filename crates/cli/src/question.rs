@@ -27,7 +27,8 @@ impl Waiting {
     pub fn shown(&self, call: &str, folder: &str, look: Look) -> String {
         let Question { preview, impact, rule, options, kind, .. } = &*self.question;
         if *kind == QuestionKind::Words {
-            let numbered = options.iter().enumerate().map(|(at, option)| format!("\n    {}  {}", at + 1, harmless(option)));
+            let numbered =
+                options.iter().enumerate().map(|(at, option)| format!("\n    {}  {}", at + 1, harmless(option)));
             return format!("  {}{}", look.paint(Shade::Bold, &harmless(preview)), numbered.collect::<String>());
         }
         let is_diff = preview.starts_with("--- ");
@@ -171,6 +172,9 @@ mod tests {
           in /work
           runs a command
         ");
-        assert_eq!(asked.choices(), "  [y]es once, [s]ession, [a]lways bash(cargo test:*), [n]o (and a word to the model): ");
+        assert_eq!(
+            asked.choices(),
+            "  [y]es once, [s]ession, [a]lways bash(cargo test:*), [n]o (and a word to the model): "
+        );
     }
 }

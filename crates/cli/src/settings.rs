@@ -4,8 +4,8 @@ use crate::args::{Flags, Shelf};
 use crate::config::{self, Config, Entry, Layer, Owner};
 use crate::environment::Environment;
 use crate::exit::Failure;
-use crate::keys::Value;
 use crate::kept;
+use crate::keys::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use windlass::llm::Prices;
@@ -204,7 +204,8 @@ fn prices(config: &Config) -> Result<BTreeMap<String, Prices>, Failure> {
         // Providers without a cache of their own bill such tokens as input.
         let (read, write) = (price("cache_read").unwrap_or(input), price("cache_write").unwrap_or(input));
         let price = Prices::from_dollars(input, output, read, write);
-        prices.insert(model.to_owned(), price.map_err(|error| Failure::usage(format!("[prices.\"{model}\"]: {error}")))?);
+        prices
+            .insert(model.to_owned(), price.map_err(|error| Failure::usage(format!("[prices.\"{model}\"]: {error}")))?);
     }
     Ok(prices)
 }
@@ -232,7 +233,8 @@ mod tests {
 
     #[test]
     fn s4_03_limits_prompts_tools_and_rules_are_settings() {
-        let flags = ["--max-turns", "10", "--config", "tools.bash.timeout_ms=60000", "--config", "idle_timeout_ms=60000"];
+        let flags =
+            ["--max-turns", "10", "--config", "tools.bash.timeout_ms=60000", "--config", "idle_timeout_ms=60000"];
         let settings = load(&flags).unwrap();
         assert_eq!(settings.profile.max_turns, 10);
         assert_eq!(settings.tools["bash"].timeout_ms, Some(60_000));

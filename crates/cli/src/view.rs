@@ -184,7 +184,11 @@ impl View {
             Verdict::Allow | Verdict::Ask => return None,
         };
         let reason = one_line(&judged.reason.replace('\n', " "), REASON_CHARS);
-        Some(format!("  {}  {}", self.call(&judged.call), self.taste.look.paint(Shade::Red, &format!("{verdict}: {reason}"))))
+        Some(format!(
+            "  {}  {}",
+            self.call(&judged.call),
+            self.taste.look.paint(Shade::Red, &format!("{verdict}: {reason}"))
+        ))
     }
 
     fn finished(&self, finished: &ToolFinished) -> String {
@@ -317,7 +321,9 @@ fn about(view: &View, event: &Event) -> String {
             format!("{}: {verdict} by {}: {}", view.call(&judged.call), judged.stage, one_line(&judged.reason, 100))
         }
         Event::Asked { call, question } => format!("{}: {}", view.call(call), one_line(&question.preview, 80)),
-        Event::Answered(answer) => format!("{}: {} by {}", view.call(&answer.call), decision(&answer.decision), answer.by),
+        Event::Answered(answer) => {
+            format!("{}: {} by {}", view.call(&answer.call), decision(&answer.decision), answer.by)
+        }
         Event::ToolStarted(started) => match &started.process {
             Some(process) => format!("{}: process {}", view.call(&started.call), process.pid),
             None => view.call(&started.call),
@@ -356,7 +362,8 @@ fn began(view: &View, step: &Step) -> String {
 
 fn configured(change: &Configured) -> String {
     let mode = change.mode.map(|mode| format!("mode {}", mode_name(mode)));
-    let profile = change.profile.as_ref().map(|profile| format!("profile {}, {} turns", profile.name, profile.max_turns));
+    let profile =
+        change.profile.as_ref().map(|profile| format!("profile {}, {} turns", profile.name, profile.max_turns));
     let model = change.model.as_ref().map(|model| format!("model {model}"));
     [model, mode, profile].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -409,7 +416,8 @@ mod tests {
 
     fn record(event: Value) -> Frame {
         let id = "018f0000-0000-7000-8000-000000000000";
-        let record = json!({"v": 1, "tenant": "local", "session": id, "seq": 1, "id": id, "epoch": 1, "at": 0, "event": event});
+        let record =
+            json!({"v": 1, "tenant": "local", "session": id, "seq": 1, "id": id, "epoch": 1, "at": 0, "event": event});
         Frame::Record(Arc::new(serde_json::from_value(record).unwrap()))
     }
 
@@ -439,8 +447,10 @@ mod tests {
         let value = json!({"path": "config.toml", "added": 1, "removed": 1, "diff": "--- a\n+++ b\n-port\n+PORT\n"});
         [
             record(json!({"type": "block_finished", "work": 3, "index": 1, "block": call})),
-            record(json!({"type": "tool_finished", "work": 5, "call": "c1", "outcome": "ok", "value": value, "took_ms": 3,
-                          "blocks": [{"type": "text", "text": "edited"}]})),
+            record(
+                json!({"type": "tool_finished", "work": 5, "call": "c1", "outcome": "ok", "value": value, "took_ms": 3,
+                          "blocks": [{"type": "text", "text": "edited"}]}),
+            ),
         ]
     }
 
@@ -465,7 +475,8 @@ mod tests {
 
     #[test]
     fn what_a_tool_says_cannot_steer_the_terminal() {
-        let finished = record(json!({"type": "tool_finished", "work": 5, "call": "\x1b[2J", "outcome": "error", "took_ms": 1,
+        let finished =
+            record(json!({"type": "tool_finished", "work": 5, "call": "\x1b[2J", "outcome": "error", "took_ms": 1,
                                      "blocks": [{"type": "text", "text": "\x1b]0;owned\x07"}]}));
         assert_eq!(shown(Taste::default(), &[finished]), "  ␛[2J  failed: ␛]0;owned␇  1 ms\n");
     }

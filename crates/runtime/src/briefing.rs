@@ -50,7 +50,14 @@ pub(crate) struct Summary {
 
 impl Briefing {
     pub fn new(setup: Arc<Setup>) -> Briefing {
-        Briefing { setup, memo: Memo::default(), model: None, offer: None, stored: HashSet::new(), media: Arc::default() }
+        Briefing {
+            setup,
+            memo: Memo::default(),
+            model: None,
+            offer: None,
+            stored: HashSet::new(),
+            media: Arc::default(),
+        }
     }
 
     /// What goes into the log about the call that `step` begins, and the blobs it names that are new.
@@ -156,7 +163,8 @@ fn collect_media(blocks: &[ContentBlock], into: &mut BTreeSet<BlobRef>) {
 fn offer<'a>(kept: &'a mut Option<Offer>, setup: &Setup, state: &State) -> &'a Offer {
     let entries = setup.tools.offered(&state.disabled_tools);
     let same = |offer: &Offer| {
-        offer.entries.len() == entries.len() && offer.entries.iter().zip(&entries).all(|(old, new)| Arc::ptr_eq(old, new))
+        offer.entries.len() == entries.len()
+            && offer.entries.iter().zip(&entries).all(|(old, new)| Arc::ptr_eq(old, new))
     };
     if !kept.as_ref().is_some_and(same) {
         *kept = None;

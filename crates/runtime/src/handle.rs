@@ -62,7 +62,15 @@ impl Handle {
     /// Everything from event `from` on: what is stored, then what happens.
     pub fn follow(&self, from: Seq) -> Follower {
         let next = Seq(from.0.max(1));
-        Follower { handle: self.clone(), next, upto: Seq(0), told: HashMap::new(), ready: VecDeque::new(), late: vec![], live: None }
+        Follower {
+            handle: self.clone(),
+            next,
+            upto: Seq(0),
+            told: HashMap::new(),
+            ready: VecDeque::new(),
+            late: vec![],
+            live: None,
+        }
     }
 
     /// The state as of everything stored.

@@ -91,8 +91,7 @@ impl Session {
         let (commands, inbox) = mpsc::channel(COMMANDS_QUEUED);
         let (to, reports) = mpsc::channel(REPORTS_QUEUED);
         let over = Arc::new(OnceLock::new());
-        let handle =
-            Handle { session: fence.session, store: setup.store.clone(), inbox: commands, over: over.clone() };
+        let handle = Handle { session: fence.session, store: setup.store.clone(), inbox: commands, over: over.clone() };
         let mut session = Session {
             briefing: Briefing::new(setup.clone()),
             hands: Hands::new(setup.clone(), fence.session, to),
@@ -195,7 +194,9 @@ impl Session {
                 draft.blobs.extend(blobs);
                 called.map(|called| Event::ModelCalled(Box::new(called))).into_iter().collect()
             }
-            Step::Judge { call } => rooms::judge::judge(&self.setup, &self.hands.workspace(&self.state), &self.state, work, call),
+            Step::Judge { call } => {
+                rooms::judge::judge(&self.setup, &self.hands.workspace(&self.state), &self.state, work, call)
+            }
             Step::RunTool { call } => rooms::tool::started(self.fence.session, &self.state, work, call),
             Step::Finish { end, checks } if !checks || self.setup.stop_checks.is_empty() => {
                 vec![Event::TurnFinished { work, end: end.clone() }]
@@ -308,4 +309,3 @@ fn take_in(report: Report, news: &mut News) {
         }
     }
 }
-

@@ -54,7 +54,8 @@ impl Providers {
     /// The hosted providers everybody knows and the usual local servers, without keys.
     pub fn known() -> Providers {
         let hosted = HOSTED.iter().map(|(name, protocol, url, variable)| {
-            let provider = Provider { needs_key: true, key_variable: (*variable).into(), ..Provider::at(*protocol, *url) };
+            let provider =
+                Provider { needs_key: true, key_variable: (*variable).into(), ..Provider::at(*protocol, *url) };
             ((*name).to_owned(), provider)
         });
         let local = LOCAL.iter().map(|(name, url)| ((*name).to_owned(), Provider::at(Protocol::OpenAiChat, *url)));

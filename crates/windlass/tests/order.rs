@@ -10,8 +10,9 @@ use windlass::store::{MemoryStore, Store};
 
 /// One message with `count` slow looks, call `i` taking `ms(i)`, then text, each event 20 ms apart.
 fn looks(count: usize, ms: impl Fn(usize) -> usize) -> String {
-    let uses: Vec<_> =
-        (0..count).map(|n| format!("{{ tool = 'look', id = 'c{n}', input = {{ n = {n}, ms = {} }} }}", ms(n))).collect();
+    let uses: Vec<_> = (0..count)
+        .map(|n| format!("{{ tool = 'look', id = 'c{n}', input = {{ n = {n}, ms = {} }} }}", ms(n)))
+        .collect();
     format!(
         "[[step]]\ngap_ms = 20\nblocks = [{}, {{ text = 'and so on, and so on, and so on' }}]\n[[step]]\nblocks = [{{ text = 'seen' }}]",
         uses.join(", ")

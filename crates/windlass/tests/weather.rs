@@ -184,9 +184,7 @@ async fn s3_15_a_prompt_while_tools_run_is_shown_at_the_next_round() {
 #[tokio::test]
 async fn a_late_follower_gets_the_partial_block_first_and_no_gap() {
     let text = "0123456789".repeat(30);
-    let workshop = Workshop::playing(&format!(
-        "[[step]]\nfragment = 5\ngap_ms = 10\nblocks = [{{ text = '{text}' }}]"
-    ));
+    let workshop = Workshop::playing(&format!("[[step]]\nfragment = 5\ngap_ms = 10\nblocks = [{{ text = '{text}' }}]"));
     let session = workshop.agent().build().unwrap().open().await.unwrap();
     let mut turn = session.submit("count").await.unwrap();
     let mut early = String::new();

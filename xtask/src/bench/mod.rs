@@ -141,7 +141,7 @@ fn outfit(command: &mut Command, home: &Path) {
 /// The `number`th file to read: lines of text, 4 KB in all.
 fn text(number: usize) -> String {
     let mut text: String =
-        (0..FILE_BYTES / 30).map(|line| format!("file {number:>3}, line {line:>3} of many.\n")).collect();
+        (0..FILE_BYTES / 20).map(|line| format!("file {number:>3}, line {line:>3} of many.\n")).collect();
     text.truncate(FILE_BYTES);
     text
 }

@@ -96,8 +96,8 @@ fn mark<'a>(mut words: impl Iterator<Item = &'a str>, line: usize) -> Result<Mar
 
 /// Why a block that is not tested may stay so; none: it must be tested.
 pub fn excuse(commands: &str) -> Option<&'static str> {
-    let starts = |word: &&str| commands.lines().any(|line| line.trim_start().starts_with(*word));
-    if INSTALLS.iter().any(|word| starts(word)) {
+    let mut lines = commands.lines().map(str::trim_start);
+    if lines.any(|line| INSTALLS.iter().any(|word| line.starts_with(word))) {
         return Some("installs or builds");
     }
     WANTS_MODEL.iter().any(|word| commands.contains(word)).then_some("needs a model of the reader's own")

@@ -27,10 +27,8 @@ struct Listening {
 pub(crate) async fn speak(speech: Speech, cancel: CancellationToken, reporter: Reporter) {
     let work = reporter.work;
     let wait = backoff(speech.failed, speech.retry_after_ms, work);
-    tokio::select! {
-        _ = tokio::time::sleep(wait), if !wait.is_zero() => {}
-        _ = cancel.cancelled() => return reporter.fact(Event::ModelCancelled { work, spent: Spent::default() }).await,
-        else => {}
+    if !wait.is_zero() && cancel.run_until_cancelled(tokio::time::sleep(wait)).await.is_none() {
+        return reporter.fact(Event::ModelCancelled { work, spent: Spent::default() }).await;
     }
     let model = match speech.model {
         Ok(model) => model,

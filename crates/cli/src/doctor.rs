@@ -1,0 +1,91 @@
+//! `windlass doctor`: what is there, what is missing, and whether the sessions are whole.
+
+use crate::desk::Desk;
+use crate::exit::{Code, Ended, Failure};
+use crate::local::{self, CANDIDATES};
+use crate::settings::PROJECT_CONFIG;
+use crate::terminal::print;
+use crate::{choose, kept, words};
+use windlass_kernel::{SCHEMA_VERSION, State};
+use windlass_store::{SessionFilter, SessionInfo};
+
+/// Sessions whose logs are folded: the newest.
+const FOLDED: usize = 20;
+
+pub async fn examine(desk: &Desk) -> Ended {
+    let mut text = format!("windlass {}, event schema {SCHEMA_VERSION}\n\n", env!("CARGO_PKG_VERSION"));
+    text += &files(desk);
+    text += &models(desk)?;
+    let sessions = desk.store.sessions(SessionFilter::default()).await?;
+    text += &format!(
+        "\nstore\n  {} opens, {}\n",
+        desk.settings.store_path.display(),
+        words::count(sessions.len() as u64, "session")
+    );
+    let wounds = fold(desk, &sessions).await;
+    let folded = sessions.len().min(FOLDED) as u64;
+    text += &match wounds.len() {
+        0 => format!("  {} folded: whole\n", words::count(folded, "newest log")),
+        _ => wounds.concat(),
+    };
+    print(&text);
+    match wounds.len() {
+        0 => Ok(Code::Done),
+        wounded => Err(Failure::new(
+            Code::Store,
+            format!("{} not whole; `windlass log ID` shows what can be read", words::count(wounded as u64, "session")),
+        )),
+    }
+}
+
+fn files(desk: &Desk) -> String {
+    let environment = &desk.environment;
+    let files = [environment.user_config(), kept::file(environment), desk.folder.join(PROJECT_CONFIG)];
+    let lines = files.iter().map(|file| {
+        let there = if file.exists() { "read" } else { "not there" };
+        format!("  {} ({there})\n", file.display())
+    });
+    format!("configuration\n{}", lines.collect::<String>())
+}
+
+fn models(desk: &Desk) -> Result<String, Failure> {
+    let (config, environment) = (&desk.settings.config, &desk.environment);
+    let mut providers = choose::providers(config, environment)?;
+    let mut text = String::from("\nkeys\n");
+    for name in providers.names() {
+        let Some(provider) = providers.get(name).filter(|provider| !provider.key_variable.is_empty()) else { continue };
+        let set = if provider.key.is_some() { "set" } else { "not set" };
+        text += &format!("  {:<12} {} is {set}\n", name, provider.key_variable);
+    }
+    text += "\nlocal servers\n";
+    let answering = local::look(&CANDIDATES);
+    for candidate in &CANDIDATES {
+        let found = answering.iter().find(|one| one.provider == candidate.provider);
+        let found = found.map_or("does not answer".to_owned(), |found| match found.models.len() {
+            0 => "answers, and has no model".to_owned(),
+            _ => format!("has {}", found.models.join(", ")),
+        });
+        text += &format!("  {:<12} 127.0.0.1:{} {found}\n", candidate.title, candidate.port);
+    }
+    text += "\nmodel\n";
+    text += &match choose::model(config, environment, &mut providers) {
+        Ok(model) => match choose::check_key(&model, &providers) {
+            Ok(()) => format!("  {model}\n"),
+            Err(failure) => format!("  {model}: {}\n", failure.message),
+        },
+        Err(failure) => format!("  {}\n", failure.message),
+    };
+    Ok(text)
+}
+
+/// What is wrong with the newest sessions, a line each.
+async fn fold(desk: &Desk, sessions: &[SessionInfo]) -> Vec<String> {
+    let mut wounds = vec![];
+    for session in sessions.iter().take(FOLDED) {
+        let (records, damage) = desk.store.salvage(session.session).await;
+        let state = State::fold(&records);
+        let wound = damage.map(|damage| damage.to_string()).or_else(|| state.check().err());
+        wounds.extend(wound.map(|wound| format!("  {}: {wound}\n", session.session)));
+    }
+    wounds
+}

@@ -1,0 +1,57 @@
+//! `windlass state ID`: what a log amounts to, now or as of any of its events.
+
+use crate::desk::{self, Desk};
+use crate::exit::{Code, Ended, Failure};
+use crate::terminal::{harmless, print, tell};
+use crate::words;
+use windlass_kernel::{QueryState, Role, State};
+
+pub async fn show(desk: &Desk, id: &str, at: Option<u64>, json: bool) -> Ended {
+    let session = desk::find(&*desk.store, id).await?.session;
+    let (records, damage) = desk.store.salvage(session).await;
+    let last = records.last().map_or(0, |record| record.seq.0);
+    let at = at.unwrap_or(last);
+    if at == 0 || at > last {
+        return Err(Failure::usage(format!("--at {at}: the log of session {session} has the events 1 to {last}")));
+    }
+    if let Some(damage) = &damage {
+        tell(&format!("windlass: {damage}"));
+    }
+    let view = State::fold(records.iter().take_while(|record| record.seq.0 <= at)).view();
+    print(&if json { as_json(&view)? } else { readable(&view) });
+    Ok(if damage.is_some() { Code::Store } else { Code::Done })
+}
+
+fn as_json(view: &QueryState) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(view);
+    let text =
+        text.map_err(|error| Failure::new(Code::Failed, format!("the state can't be written as JSON: {error}")))?;
+    Ok(text + "\n")
+}
+
+fn readable(view: &QueryState) -> String {
+    let by = |role: Role| view.messages.iter().filter(|message| message.role == role).count() as u64;
+    let pending: Vec<String> = view
+        .pending_tool_summary
+        .iter()
+        .map(|call| format!("{} ({}, {})", harmless(&call.name), call.id, call.phase))
+        .collect();
+    let tracking = &view.auto_compact_tracking;
+    let or_none = |text: String| if text.is_empty() { "none".to_owned() } else { text };
+    [
+        format!("messages                        {} of the user, {} of the model", by(Role::User), by(Role::Assistant)),
+        format!("turn_count                      {}", view.turn_count),
+        format!(
+            "auto_compact_tracking           {} tokens of context, boundary at message {}{}",
+            words::grouped(tracking.context_tokens),
+            tracking.boundary,
+            if tracking.compacting { ", summing up" } else { "" }
+        ),
+        format!("pending_tool_summary            {}", or_none(pending.join(", "))),
+        format!("stop_hook_active                {}", view.stop_hook_active),
+        format!("max_output_recovery_count       {}", view.max_output_recovery_count),
+        format!("has_attempted_reactive_compact  {}", view.has_attempted_reactive_compact),
+        format!("transition_reason               {}\n", view.transition_reason.unwrap_or("none")),
+    ]
+    .join("\n")
+}

@@ -1,0 +1,164 @@
+//! `windlass tool`: the tools, and one run by hand through the checks that hold in a session.
+
+use crate::choose;
+use crate::desk::Desk;
+use crate::exit::{Code, Ended, Failure};
+use crate::signals::Signals;
+use crate::terminal::{harmless, print, tell};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use windlass_kernel::{CallId, CallPlan, FileSeen, Outcome, SessionId, Verdict, text_of};
+use windlass_policy::Ask;
+use windlass_tools::{Entry, Finished, Reports, ToolRun, Tools, Workspace};
+
+pub fn list(desk: &Desk, as_json: bool) -> Ended {
+    let tools = desk.tools();
+    let entries: Vec<Arc<Entry>> = tools.names().iter().filter_map(|name| tools.get(name)).collect();
+    if as_json {
+        let list: Vec<Value> = entries.iter().map(|entry| definition(entry)).collect();
+        print(&format!("{:#}\n", Value::from(list)));
+        return Ok(Code::Done);
+    }
+    let lines: Vec<String> = entries.iter().map(|entry| line(entry)).collect();
+    print(&lines.concat());
+    Ok(Code::Done)
+}
+
+fn definition(entry: &Entry) -> Value {
+    json!({
+        "name": entry.name(),
+        "description": entry.tool.description(),
+        "enabled": entry.enabled(),
+        "input_schema": entry.schema(),
+    })
+}
+
+fn line(entry: &Entry) -> String {
+    let required = entry.schema()["required"].as_array().cloned().unwrap_or_default();
+    let fields = entry.schema()["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| if required.iter().any(|one| one == name) { name.clone() } else { format!("[{name}]") });
+    let arguments = fields.collect::<Vec<_>>().join(", ");
+    let first = entry.tool.description().lines().next().unwrap_or_default();
+    let off = if entry.enabled() { "" } else { " (disabled)" };
+    format!("{}({arguments}){off}\n    {first}\n", entry.name())
+}
+
+pub async fn run(desk: &Desk, name: &str, input: &str, as_json: bool) -> Ended {
+    let input: Value = serde_json::from_str(input).map_err(|error| {
+        Failure::usage(format!(
+            "{input}: it is no JSON ({error}); write the arguments like {{\"path\": \"README.md\"}}"
+        ))
+    })?;
+    let tools = desk.tools();
+    let (entry, input) = match (tools.get(name), tools.check(name, &input)) {
+        (Some(entry), Ok(input)) => (entry, input),
+        (None, Err(why)) => return Err(Failure::usage(why)),
+        (_, Err(why)) => return Err(Failure::new(Code::Failed, why)),
+        (None, Ok(_)) => return Err(Failure::usage(format!("there is no tool {name}"))),
+    };
+    let workspace = Arc::new(workspace(desk)?);
+    let plan = entry.tool.plan(&input, &workspace);
+    permit(desk, name, &input, &plan)?;
+    let seen = seen(&tools, &plan, &workspace).await;
+    let run = tool_run(workspace, seen);
+    let mut signals = Signals::listen()?;
+    let cancel = run.cancel.clone();
+    let finished = {
+        let mut running = std::pin::pin!(windlass_tools::run(&entry, input, run));
+        tokio::select! {
+            finished = &mut running => finished,
+            _ = signals.next() => {
+                cancel.cancel();
+                running.await
+            }
+        }
+    };
+    tell_of(&finished, as_json);
+    Ok(match finished.outcome {
+        Outcome::Ok => Code::Done,
+        Outcome::Cancelled => Code::Interrupted,
+        _ => Code::Failed,
+    })
+}
+
+/// Nobody is asked here: what would be asked is denied, with the flag that would allow it.
+fn permit(desk: &Desk, name: &str, input: &Value, plan: &CallPlan) -> Result<(), Failure> {
+    let workspace = desk.folder.display().to_string();
+    let ask = Ask {
+        tool: name,
+        input,
+        plan,
+        mode: desk.settings.mode,
+        workspace: &workspace,
+        interactive: false,
+        grants: &[],
+    };
+    let opinion = desk.settings.policy.decide(&ask);
+    match opinion.verdict {
+        Verdict::Allow => Ok(()),
+        _ => Err(Failure::new(Code::Denied, opinion.reason)),
+    }
+}
+
+fn workspace(desk: &Desk) -> Result<Workspace, Failure> {
+    let session = SessionId(uuid::Uuid::now_v7());
+    let providers = choose::providers(&desk.settings.config, &desk.environment)?;
+    let keys = providers.names().filter_map(|name| providers.get(name)).map(|provider| provider.key_variable.as_str());
+    Ok(Workspace {
+        session,
+        cwd: desk.folder.clone(),
+        scratch: desk.environment.data_dir.join("scratch").join(session.to_string()),
+        env: Arc::new(desk.environment.for_children(keys)),
+    })
+}
+
+/// A tool that changes a file wants it read before. Who names the change by hand has read it; what is there now is
+/// what is taken to have been seen.
+async fn seen(tools: &Tools, plan: &CallPlan, workspace: &Arc<Workspace>) -> BTreeMap<String, String> {
+    let mut seen = BTreeMap::new();
+    let Some(read) = tools.get("read").filter(|_| plan.tags.iter().any(|tag| tag == "fs.write")) else { return seen };
+    let existing: BTreeSet<&String> = plan.paths.iter().filter(|path| Path::new(path).is_file()).collect();
+    for path in existing {
+        let run = tool_run(workspace.clone(), BTreeMap::new());
+        let Ok(input) = read.check(&json!({"path": path})) else { continue };
+        let finished = windlass_tools::run(&read, input, run).await;
+        let files = finished.output.files.into_iter();
+        seen.extend(files.filter_map(|FileSeen { path, after, .. }| Some((path, after?))));
+    }
+    seen
+}
+
+fn tool_run(workspace: Arc<Workspace>, seen: BTreeMap<String, String>) -> ToolRun {
+    let call = CallId::from("by-hand");
+    ToolRun {
+        idempotency_key: format!("{}:by-hand", workspace.session),
+        workspace,
+        call,
+        cancel: Default::default(),
+        seen: Arc::new(seen),
+        reports: Reports::none(),
+    }
+}
+
+fn tell_of(finished: &Finished, as_json: bool) {
+    let text = text_of(&finished.output.blocks);
+    if as_json {
+        let object = json!({
+            "outcome": finished.outcome,
+            "text": text,
+            "value": finished.output.value,
+            "files": finished.output.files,
+        });
+        return print(&format!("{object}\n"));
+    }
+    let text = harmless(text.trim_end_matches('\n'));
+    match finished.outcome {
+        Outcome::Ok => print(&format!("{text}\n")),
+        _ => tell(&format!("windlass: {text}")),
+    }
+}
