@@ -158,34 +158,9 @@ pub enum Noun {
         verb: ToolVerb,
     },
     /// Serve a scripted model and print its address
-    Mock {
-        #[arg(long, value_name = "FILE")]
-        script: PathBuf,
-        /// 0 takes a free one
-        #[arg(long, value_name = "N", default_value_t = 0)]
-        port: u16,
-        /// Append one JSON line a request
-        #[arg(long, value_name = "FILE")]
-        log: Option<PathBuf>,
-        /// Write each request's body into this folder
-        #[arg(long, value_name = "DIR")]
-        dump: Option<PathBuf>,
-        /// End when stdin does: no server outlives who started it
-        #[arg(long, hide = true)]
-        until_stdin_closes: bool,
-    },
+    Mock(Stage),
     /// Watch an agent change a file, without a key: the model is scripted, all the rest is real
-    Demo {
-        /// Keep the folder it worked in
-        #[arg(long)]
-        keep: bool,
-        /// The port that stands in the file at first
-        #[arg(long, value_name = "N", default_value_t = 8080)]
-        port_in_file: u16,
-        /// Run without this tool
-        #[arg(long, value_name = "NAME")]
-        disable_tool: Option<String>,
-    },
+    Demo(Wish),
     /// Look at the configuration, the keys, the store and the sessions
     Doctor,
     /// Print the configuration that holds here, and where each value comes from
@@ -197,6 +172,39 @@ pub enum Noun {
         sessions: u32,
         prompt: String,
     },
+}
+
+/// What the scripted model plays.
+#[derive(Clone, Debug, Args)]
+pub struct Stage {
+    #[arg(long, value_name = "FILE")]
+    pub script: PathBuf,
+    /// 0 takes a free one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub port: u16,
+    /// Append one JSON line a request
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Write each request's body into this folder
+    #[arg(long, value_name = "DIR")]
+    pub dump: Option<PathBuf>,
+    /// End when stdin does: no server outlives who started it
+    #[arg(long, hide = true)]
+    pub until_stdin_closes: bool,
+}
+
+/// How the demo goes.
+#[derive(Clone, Debug, Args)]
+pub struct Wish {
+    /// Keep the folder it worked in
+    #[arg(long)]
+    pub keep: bool,
+    /// The port that stands in the file at first
+    #[arg(long, value_name = "N", default_value_t = 8080)]
+    pub port_in_file: u16,
+    /// Run without this tool
+    #[arg(long, value_name = "NAME")]
+    pub disable_tool: Option<String>,
 }
 
 #[derive(Clone, Debug, Subcommand)]

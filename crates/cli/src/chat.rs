@@ -310,8 +310,8 @@ impl Chat {
             Ok(_) => {
                 self.busy = true;
                 if was_busy {
-                    return self
-                        .say(&self.look.paint(Shade::Dim, "  (the model sees it at its next step)").into_owned());
+                    let look = self.look;
+                    return self.say(&look.paint(Shade::Dim, "  (the model sees it at its next step)"));
                 }
                 Ok(Then::GoOn)
             }

@@ -210,7 +210,7 @@ impl Page<'_> {
     ) -> Result<Entry, Failure> {
         let Some(read) = value_of(value.get_ref(), key.want) else {
             let given = self.text.get(value.span()).unwrap_or_default();
-            let message = format!("`{}` wants {}, not {given}", shown(path), key.want);
+            let message = format!("`{}` ({}) wants {}, not {given}", shown(path), key.says, key.want);
             return Err(self.mistake(value.span(), message));
         };
         if self.owner == Owner::Project {
@@ -309,11 +309,11 @@ mod tests {
     #[test]
     fn a_wrong_value_is_named_with_what_is_wanted() {
         insta::assert_snapshot!(error("max_turns = \"many\"", Owner::User), @r#"
-        config.toml:1: `max_turns` wants a whole number from 1 to 1000000, not "many"
+        config.toml:1: `max_turns` (model calls a turn may take) wants a whole number from 1 to 1000000, not "many"
             1 | max_turns = "many"
         "#);
         insta::assert_snapshot!(error("permission_mode = 'yolo'", Owner::User), @r#"
-        config.toml:1: `permission_mode` wants one of "default", "accept-edits", "plan", "bypass", not 'yolo'
+        config.toml:1: `permission_mode` (what may be done unasked) wants one of "default", "accept-edits", "plan", "bypass", not 'yolo'
             1 | permission_mode = 'yolo'
         "#);
         assert!(error("max_turns = 0", Owner::User).contains("from 1"));
@@ -340,7 +340,7 @@ mod tests {
         let wrong = from_flags(&["max_turns=lots".to_owned()]).unwrap_err();
         assert_eq!(
             wrong.message,
-            "--config max_turns=\"lots\": `max_turns` wants a whole number from 1 to 1000000, not \"lots\""
+            "--config max_turns=\"lots\": `max_turns` (model calls a turn may take) wants a whole number from 1 to 1000000, not \"lots\""
         );
         assert!(from_flags(&["locale".to_owned()]).unwrap_err().message.contains("KEY=VALUE"));
     }

@@ -1,10 +1,11 @@
 //! `windlass demo`: an agent changes a file. The model is scripted and serves from a process of its own; the client,
 //! the tools, the policy, the store and the terminal are the real ones.
 
-use crate::args::{Ask, Flags};
-use crate::desk::Desk;
+use crate::args::{Flags, Wish};
+use crate::desk::{Desk, Which};
 use crate::environment::Environment;
 use crate::exit::{Code, Ended, Failure};
+use crate::output::Output;
 use crate::terminal::{Shade, print, tell};
 use crate::view::diff;
 use crate::{headless, words};
@@ -22,13 +23,6 @@ const PROMPT: &str = "Change the port in config.toml to 9090.";
 const WANTED: &str = "port = 9090";
 const FILE: &str = "config.toml";
 
-/// What `windlass demo` was told.
-pub struct Wish<'a> {
-    pub keep: bool,
-    pub port_in_file: u16,
-    pub disable_tool: Option<&'a str>,
-}
-
 /// Where the demo takes place.
 struct Stage {
     /// The folder the agent works in.
@@ -38,7 +32,7 @@ struct Stage {
     before: String,
 }
 
-pub async fn run(wish: Wish<'_>, environment: Environment) -> Ended {
+pub async fn run(wish: Wish, environment: Environment) -> Ended {
     let stage = set(&wish)?;
     let server = Server::start(&stage.home)?;
     let look = environment.stdout;
@@ -46,18 +40,21 @@ pub async fn run(wish: Wish<'_>, environment: Environment) -> Ended {
     let desk = desk(&wish, environment, &stage, &server.base_url)?;
     let store = desk.store.clone();
     let prompt = Prompt::new(PROMPT).origin(Origin::Headless);
-    let ask = Ask { prompt: Some(None), ..Ask::default() };
-    let code = headless::run(desk, &ask, Some(prompt)).await?;
+    let output = Output::shown(&desk);
+    let code = headless::carry_out(desk, &Which::New, Some(prompt), output).await?;
     drop(server);
     let session = store.sessions(Default::default()).await?.into_iter().next();
     let session = session.ok_or_else(|| Failure::new(Code::Failed, "the demo's session is not in its store"))?.session;
     let records = store.salvage(session).await.0;
     let totals = State::fold(&records).totals;
     let after = fs::read_to_string(stage.work.join(FILE)).unwrap_or_default();
-    let changed = similar::TextDiff::from_lines(&stage.before, &after).unified_diff().header(FILE, FILE).to_string();
-    let mut text = format!("\n{}\n\n", diff(&changed, look));
-    text += &words::count(totals.model_calls.into(), "model call");
-    text += &format!(", {}\n", words::count(totals.tool_runs.into(), "tool run"));
+    let mut text = String::from("\n");
+    if after != stage.before {
+        let changed =
+            similar::TextDiff::from_lines(&stage.before, &after).unified_diff().header(FILE, FILE).to_string();
+        text += &format!("{}\n\n", diff(&changed, look));
+    }
+    text += &format!("{}\n", words::calls(totals.model_calls, totals.tool_runs));
     text += &format!("see every step: WINDLASS_HOME={} windlass log {session}\n", stage.home.display());
     if wish.keep {
         text += &format!("the folder it worked in: {}\n", stage.work.display());
@@ -100,7 +97,7 @@ fn set(wish: &Wish) -> Result<Stage, Failure> {
 /// The ordinary desk, in the demo's folder, with the demo's home and the demo's model.
 fn desk(wish: &Wish, environment: Environment, stage: &Stage, base_url: &str) -> Result<Desk, Failure> {
     let mut config = vec![];
-    if let Some(tool) = wish.disable_tool {
+    if let Some(tool) = &wish.disable_tool {
         config.push(format!("tools.{tool}.enabled=false"));
     }
     let flags = Flags {
@@ -109,7 +106,11 @@ fn desk(wish: &Wish, environment: Environment, stage: &Stage, base_url: &str) ->
         config,
         ..Flags::default()
     };
+    let mut variables = environment.variables.clone();
+    // The scripted model wants a key, as the real one does; the real one is for somebody else.
+    variables.insert("ANTHROPIC_API_KEY".into(), "demo".into());
     let environment = Environment {
+        variables,
         cwd: stage.work.clone(),
         config_dir: stage.home.clone(),
         data_dir: stage.home.join("data"),

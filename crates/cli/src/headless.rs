@@ -1,6 +1,6 @@
 //! One prompt without a person: run to the end of its turn, printed as text, as one object, or event by event.
 
-use crate::args::{Ask, Format};
+use crate::args::Ask;
 use crate::desk::{Desk, Open, Which, failed_send, new_input};
 use crate::exit::{Code, Ended, Failure, code_of, explain};
 use crate::output::Output;
@@ -19,11 +19,16 @@ const NEWS: usize = 1000;
 /// How long a session that is told to stop for the second time may take to lie down.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
-pub async fn run(mut desk: Desk, ask: &Ask, prompt: Option<Prompt>) -> Ended {
+pub async fn run(desk: Desk, ask: &Ask, prompt: Option<Prompt>) -> Ended {
+    let output = Output::new(ask.output_format.unwrap_or_default(), &desk);
+    carry_out(desk, &which(ask), prompt, output).await
+}
+
+/// Runs a prompt to the end of its turn, and lays the session down.
+pub async fn carry_out(mut desk: Desk, which: &Which, prompt: Option<Prompt>, mut output: Output) -> Ended {
     let mut signals = Signals::listen()?;
-    let Open { session, before } = desk.open(&which(ask), false).await?;
+    let Open { session, before } = desk.open(which, false).await?;
     let handle = session.handle().clone();
-    let mut output = Output::new(ask.output_format.unwrap_or_default(), &desk, session.id());
     let follower = handle.follow(before.next());
     let ended = match begin(&desk, &handle, prompt, before).await {
         Ok(since) => {
@@ -35,17 +40,15 @@ pub async fn run(mut desk: Desk, ask: &Ask, prompt: Option<Prompt>) -> Ended {
     };
     handle.close().await;
     let (over, tally) = ended?;
-    match output.close(&tally) {
+    match output.close(session.id(), &tally) {
         // Whoever closed our output wants to hear no more.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(unwritable(&error)),
         _ => {}
     }
     Ok(match over {
         Over::Turn(end) => {
-            if ask.output_format.is_some_and(|format| format != Format::Text) {
-                explain(&end)
-                    .into_iter()
-                    .for_each(|why| terminal::tell(&format!("windlass: {}", terminal::harmless(&why))));
+            if let Some(why) = explain(&end).filter(|_| !output.is_text()) {
+                terminal::tell(&format!("windlass: {}", terminal::harmless(&why)));
             }
             code_of(&end)
         }

@@ -66,42 +66,33 @@ fn run(line: Line) -> Ended {
         return Err(Failure::usage(message));
     }
     let environment = Environment::look()?;
+    let desk = |environment| Desk::new(flags, environment);
     match noun {
-        Some(Noun::Mock { script, port, log, dump, until_stdin_closes }) => {
-            let stage = mock::Stage { script: &script, port, log, dump, until_stdin_closes };
-            alone(mock::serve(stage))
-        }
-        Some(Noun::Demo { keep, port_in_file, disable_tool }) => {
-            let wish = demo::Wish { keep, port_in_file, disable_tool: disable_tool.as_deref() };
-            alone(demo::run(wish, environment))
-        }
-        Some(noun) => at_desk(noun, Desk::new(flags, environment)?),
         None if ask.prompt.is_some() => {
             let prompt = prompt::assemble(&ask, &environment)?;
-            alone(headless::run(Desk::new(flags, environment)?, &ask, prompt))
+            alone(headless::run(desk(environment)?, &ask, prompt))
         }
-        None => together(chat::run(Desk::new(flags, environment)?, headless::which(&ask))),
-    }
-}
-
-fn at_desk(noun: Noun, desk: Desk) -> Ended {
-    match noun {
-        Noun::Sessions { all, json } => alone(sessions::list(&desk, all, json)),
-        Noun::Resume { id } => together(chat::run(desk, Which::Id(id))),
-        Noun::Log { id, json, from } => alone(log::show(&desk, &id, json, from)),
-        Noun::State { id, at, json } => alone(state::show(&desk, &id, at, json)),
-        Noun::Send { id, text } => alone(send::send(&desk, &id, &text)),
-        Noun::Tool { verb: ToolVerb::List { json } } => tool::list(&desk, json),
-        Noun::Tool { verb: ToolVerb::Run { name, input, json } } => together(tool::run(&desk, &name, &input, json)),
-        Noun::Doctor => alone(doctor::examine(&desk)),
-        Noun::Config => effective::show(&desk),
-        Noun::Bench { sessions, prompt } => together(bench::run(desk, sessions, &prompt)),
-        Noun::Mock { .. } | Noun::Demo { .. } => Ok(Code::Done),
+        None => together(chat::run(desk(environment)?, headless::which(&ask))),
+        Some(Noun::Resume { id }) => together(chat::run(desk(environment)?, Which::Id(id))),
+        Some(Noun::Sessions { all, json }) => alone(sessions::list(&desk(environment)?, all, json)),
+        Some(Noun::Log { id, json, from }) => alone(log::show(&desk(environment)?, &id, json, from)),
+        Some(Noun::State { id, at, json }) => alone(state::show(&desk(environment)?, &id, at, json)),
+        Some(Noun::Send { id, text }) => alone(send::send(&desk(environment)?, &id, &text)),
+        Some(Noun::Tool { verb: ToolVerb::List { json } }) => tool::list(&desk(environment)?, json),
+        Some(Noun::Tool { verb: ToolVerb::Run { name, input, json } }) => {
+            together(tool::run(&desk(environment)?, &name, &input, json))
+        }
+        Some(Noun::Mock(stage)) => alone(mock::serve(stage)),
+        Some(Noun::Demo(wish)) => alone(demo::run(wish, environment)),
+        Some(Noun::Doctor) => alone(doctor::examine(&desk(environment)?)),
+        Some(Noun::Config) => effective::show(&desk(environment)?),
+        Some(Noun::Bench { sessions, prompt }) => together(bench::run(desk(environment)?, sessions, &prompt)),
     }
 }
 
 /// On this thread: the quickest start for one session.
 fn alone(work: impl Future<Output = Ended>) -> Ended {
+    if std::env::var("WL_RT").is_ok() { return together(work); }
     block_on(tokio::runtime::Builder::new_current_thread(), work)
 }
 

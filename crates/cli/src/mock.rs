@@ -1,25 +1,16 @@
 //! `windlass mock`: the scripted model server, alone.
 
+use crate::args::Stage;
 use crate::exit::{Code, Ended, Failure};
 use crate::signals::Signals;
 use crate::terminal::print;
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
 use windlass_mock::{Options, Script, Server};
 
-/// What `windlass mock` was told.
-pub struct Stage<'a> {
-    pub script: &'a Path,
-    pub port: u16,
-    pub log: Option<PathBuf>,
-    pub dump: Option<PathBuf>,
-    pub until_stdin_closes: bool,
-}
-
-pub async fn serve(stage: Stage<'_>) -> Ended {
+pub async fn serve(stage: Stage) -> Ended {
     let shown = stage.script.display();
-    let text = std::fs::read_to_string(stage.script)
+    let text = std::fs::read_to_string(&stage.script)
         .map_err(|error| Failure::usage(format!("--script {shown}: it can't be read: {error}")))?;
     let script = Script::parse(&text).map_err(|error| Failure::usage(format!("--script {shown}: {error}")))?;
     let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, stage.port));

@@ -13,16 +13,16 @@ use windlass_runtime::Frame;
 
 pub enum Output {
     Text(Box<Text>),
-    Json { session: SessionId },
+    Json,
     Events,
 }
 
 /// The model's words on stdout, all the rest on stderr.
 pub struct Text {
-    session: SessionId,
     view: View,
     printer: Printer,
-    stderr: Look,
+    /// Of what is not the answer.
+    look: Look,
     /// A person watches stdout: words are shown as they come. Else stdout is for whoever takes the answer, and gets
     /// the final text alone; what is said on the way there goes to stderr.
     live: bool,
@@ -30,29 +30,29 @@ pub struct Text {
 }
 
 impl Output {
-    pub fn new(format: Format, desk: &Desk, session: SessionId) -> Output {
+    pub fn new(format: Format, desk: &Desk) -> Output {
+        let (stdout, stderr) = (desk.environment.stdout, desk.environment.stderr);
         match format {
-            Format::Json => Output::Json { session },
+            Format::Json => Output::Json,
             Format::Events => Output::Events,
-            Format::Text => {
-                let (stdout, stderr) = (desk.environment.stdout, desk.environment.stderr);
-                let taste = Taste {
-                    look: stderr,
-                    verbose: desk.settings.verbose,
-                    thinking: desk.settings.show_thinking,
-                    deltas: stdout.terminal,
-                };
-                let (view, printer) = (View::new(taste), Printer::headless(stderr));
-                Output::Text(Box::new(Text {
-                    session,
-                    view,
-                    printer,
-                    stderr,
-                    live: stdout.terminal,
-                    said: String::new(),
-                }))
-            }
+            Format::Text => Output::text(desk, stderr, stdout.terminal, Printer::headless(stderr)),
         }
+    }
+
+    /// Everything on stdout, as it comes: for somebody who watches.
+    pub fn shown(desk: &Desk) -> Output {
+        let stdout = desk.environment.stdout;
+        Output::text(desk, stdout, true, Printer::chat(stdout))
+    }
+
+    fn text(desk: &Desk, look: Look, live: bool, printer: Printer) -> Output {
+        let (verbose, thinking) = (desk.settings.verbose, desk.settings.show_thinking);
+        let view = View::new(Taste { look, verbose, thinking, deltas: live });
+        Output::Text(Box::new(Text { view, printer, look, live, said: String::new() }))
+    }
+
+    pub fn is_text(&self) -> bool {
+        matches!(self, Output::Text(_))
     }
 
     pub fn frame(&mut self, frame: &Frame) -> io::Result<()> {
@@ -64,16 +64,16 @@ impl Output {
     }
 
     /// The end of the run.
-    pub fn close(&mut self, tally: &Tally) -> io::Result<()> {
+    pub fn close(&mut self, session: SessionId, tally: &Tally) -> io::Result<()> {
         match self {
             Output::Events => Ok(()),
-            Output::Json { session } => object(*session, tally),
-            Output::Text(text) => text.close(tally),
+            Output::Json => object(session, tally),
+            Output::Text(text) => text.close(session, tally),
         }
     }
 
     pub fn spins(&self) -> bool {
-        matches!(self, Output::Text(text) if text.stderr.colours && text.view.doing().is_some())
+        matches!(self, Output::Text(text) if text.look.colours && text.view.doing().is_some())
     }
 
     pub fn spin(&mut self) -> io::Result<()> {
@@ -118,7 +118,7 @@ impl Text {
         for piece in pieces {
             match piece {
                 Piece::Text(text) => self.said.push_str(&text),
-                Piece::Thinking(text) => self.printer.line(&self.stderr.paint(Shade::Dim, text.trim_end()))?,
+                Piece::Thinking(text) => self.printer.line(&self.look.paint(Shade::Dim, text.trim_end()))?,
                 Piece::Line(line) => self.printer.line(&line)?,
                 Piece::End => {}
             }
@@ -139,15 +139,15 @@ impl Text {
         let said = if over { std::mem::take(&mut self.said) } else { String::new() };
         match said.trim() {
             "" => Ok(()),
-            words => self.printer.line(&self.stderr.paint(Shade::Dim, words)),
+            words => self.printer.line(&self.look.paint(Shade::Dim, words)),
         }
     }
 
-    fn close(&mut self, tally: &Tally) -> io::Result<()> {
+    fn close(&mut self, session: SessionId, tally: &Tally) -> io::Result<()> {
         self.printer.end_line()?;
-        let last = format!("{}, session {}", words::summary(tally), self.session);
+        let last = format!("{}, session {session}", words::summary(tally));
         let answered = if self.live { Ok(()) } else { answer(&harmless(&tally.text)) };
-        self.printer.line(&self.stderr.paint(Shade::Dim, &last))?;
+        self.printer.line(&self.look.paint(Shade::Dim, &last))?;
         answered
     }
 }

@@ -55,11 +55,11 @@ pub async fn run(desk: &Desk, name: &str, input: &str, as_json: bool) -> Ended {
         ))
     })?;
     let tools = desk.tools();
-    let (entry, input) = match (tools.get(name), tools.check(name, &input)) {
+    let entry = tools.get(name).filter(|entry| entry.enabled());
+    let (entry, input) = match (entry, tools.check(name, &input)) {
         (Some(entry), Ok(input)) => (entry, input),
-        (None, Err(why)) => return Err(Failure::usage(why)),
-        (_, Err(why)) => return Err(Failure::new(Code::Failed, why)),
-        (None, Ok(_)) => return Err(Failure::usage(format!("there is no tool {name}"))),
+        (Some(_), Err(why)) => return Err(Failure::new(Code::Failed, why)),
+        (None, checked) => return Err(Failure::usage(checked.err().unwrap_or_default())),
     };
     let workspace = Arc::new(workspace(desk)?);
     let plan = entry.tool.plan(&input, &workspace);

@@ -46,6 +46,8 @@ pub struct View {
     /// Names of what is under way, for a spinner.
     running: Vec<CallId>,
     speaking: bool,
+    /// Failed model calls of this turn that were told.
+    failures: u32,
 }
 
 #[derive(Debug)]
@@ -95,7 +97,7 @@ impl View {
     }
 
     fn delta(&mut self, delta: &DeltaFrame) -> Vec<Piece> {
-        let piece = match delta.kind {
+        let piece = match delta.delta {
             DeltaKind::Text => Piece::Text,
             DeltaKind::Thinking if self.taste.thinking => Piece::Thinking,
             DeltaKind::Thinking | DeltaKind::Input | DeltaKind::Progress => return vec![],
@@ -124,6 +126,8 @@ impl View {
             Event::StopBlocked { text, .. } => {
                 Some(self.dim(&format!("  a check sent the model back to work: {}", one_line(text, REASON_CHARS))))
             }
+            // It was told as it failed, and there is nothing to add.
+            Event::TurnFinished { end: End::ModelError { .. }, .. } if self.failures == 1 => None,
             Event::TurnFinished { end, .. } => explain(end).map(|why| self.bad(&harmless(&why))),
             _ => None,
         };
@@ -141,10 +145,16 @@ impl View {
                     seen.input.clone_from(input);
                 }
             }
+            Event::Prompted(_) => self.failures = 0,
+            Event::ModelFailed { .. } => {
+                self.failures += 1;
+                self.speaking = false;
+                self.open = None;
+            }
             Event::Began { step: Step::CallModel | Step::Compact } => self.speaking = true,
             Event::Began { step: Step::RunTool { call } } => self.running.push(call.clone()),
             Event::ToolFinished(finished) => self.running.retain(|call| *call != finished.call),
-            Event::ModelFinished { .. } | Event::ModelFailed { .. } | Event::ModelCancelled { .. } => {
+            Event::ModelFinished { .. } | Event::ModelCancelled { .. } => {
                 self.speaking = false;
                 self.open = None;
             }
@@ -423,8 +433,8 @@ mod tests {
 
     fn delta(offset: usize, text: &str) -> Frame {
         let session = SessionId(Default::default());
-        let (work, index, kind) = (Seq(3), 0, DeltaKind::Text);
-        Frame::Delta(Arc::new(DeltaFrame { session, work, index, offset, delta: kind, text: text.into() }))
+        let (work, index) = (Seq(3), 0);
+        Frame::Delta(Arc::new(DeltaFrame { session, work, index, offset, delta: DeltaKind::Text, text: text.into() }))
     }
 
     fn shown(taste: Taste, frames: &[Frame]) -> String {

@@ -21,7 +21,7 @@ pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -44,8 +44,8 @@ pub fn cost(micro_usd: Option<u64>) -> String {
 }
 
 /// `3 model calls, 2 tool runs`.
-pub fn calls(tally: &Tally) -> String {
-    format!("{}, {}", count(tally.model_calls.into(), "model call"), count(tally.tool_runs.into(), "tool run"))
+pub fn calls(model_calls: u32, tool_runs: u32) -> String {
+    format!("{}, {}", count(model_calls.into(), "model call"), count(tool_runs.into(), "tool run"))
 }
 
 /// The last line of a turn: rounds, tokens, cost, time.

@@ -53,6 +53,8 @@ pub enum Rejected {
     WantsWords { call: CallId },
     #[error("call {call} asks for a permission: answer allow or deny")]
     WantsDecision { call: CallId },
+    #[error("the answer for call {call} can't be taken: {problem}")]
+    WrongAnswer { call: CallId, problem: String },
     #[error("a turn or a compaction is under way: wait for its end or interrupt it first")]
     Busy,
     #[error("a compaction is already under way")]
@@ -61,6 +63,8 @@ pub enum Rejected {
     NothingToCompact,
     #[error("nothing would change")]
     NoChange,
+    #[error("there is no tool {name:?}: there are {known}")]
+    UnknownTool { name: String, known: String },
     #[error("there is no command /{name}: {hint}")]
     UnknownCommand { name: String, hint: String },
 }

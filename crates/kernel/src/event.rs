@@ -455,7 +455,7 @@ pub struct ToolStarted {
     pub call: CallId,
     #[serde(flatten)]
     pub plan: CallPlan,
-    /// `session:work`: the same for every attempt to make this one effect.
+    /// `session:call`: the same for every attempt to make this one effect.
     pub idempotency_key: String,
     /// Told in a second event, as soon as there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

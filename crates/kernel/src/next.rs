@@ -65,7 +65,8 @@ impl State {
     }
 
     fn speak_or_finish(&self, turn: &Turn) -> Step {
-        let nothing_new = self.pending.is_empty();
+        // A note that wakes nobody waits until the model speaks anyway.
+        let nothing_new = !self.pending.iter().any(|input| input.wakes);
         let end = match turn.last {
             Last::Said(StopReason::Pause) => None,
             Last::Said(StopReason::MaxTokens) if turn.continuations < self.profile.max_continuations => None,

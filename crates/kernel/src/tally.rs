@@ -20,6 +20,8 @@ pub struct Tally {
     #[serde(skip)]
     began_at: Option<u64>,
     #[serde(skip)]
+    unfinished: bool,
+    #[serde(skip)]
     unpriced: bool,
     #[serde(skip)]
     round: Option<Seq>,
@@ -33,13 +35,17 @@ impl Tally {
             Event::Began { step: Step::RunTool { .. } } => self.tool_runs += 1,
             Event::Began { step: Step::CallModel } => {
                 self.round = Some(record.seq);
-                self.text.clear();
+                // A reply that hit its output limit goes on in the next.
+                if !std::mem::take(&mut self.unfinished) {
+                    self.text.clear();
+                }
             }
             Event::BlockFinished { work, block: ContentBlock::Text { text }, .. } if self.round == Some(*work) => {
                 self.text.push_str(text);
             }
-            Event::ModelFinished { spent, .. } => {
+            Event::ModelFinished { stop, spent, .. } => {
                 self.model_calls += 1;
+                self.unfinished = *stop == StopReason::MaxTokens;
                 self.spend(spent);
             }
             Event::ModelFailed { spent, .. } | Event::ModelCancelled { spent, .. } | Event::Compacted { spent, .. } => {

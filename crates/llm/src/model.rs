@@ -54,10 +54,8 @@ pub struct ToolSpec {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelEvent {
-    Started {
-        id: String,
-        model: String,
-    },
+    /// With what is known of the usage before the answer: the input, or nothing.
+    Started { id: String, model: String, usage: Usage },
     BlockStarted {
         index: u32,
         kind: BlockKind,

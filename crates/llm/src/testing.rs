@@ -136,7 +136,7 @@ pub(crate) fn tell(events: &[ModelEvent]) -> String {
     let mut out = String::new();
     for event in events {
         let line = match event {
-            ModelEvent::Started { id, model } => format!("started {id} {model}"),
+            ModelEvent::Started { id, model, .. } => format!("started {id} {model}"),
             ModelEvent::BlockStarted { index, kind: BlockKind::ToolUse { id, name } } => {
                 format!("{index} begins: call {id} of {name}")
             }

@@ -41,6 +41,10 @@ pub(crate) fn absolute(workspace: &str, path: &str) -> String {
 
 /// `path` relative to `workspace` (`.` for the root itself); none if it lies outside.
 pub(crate) fn inside(workspace: &str, path: &str) -> Option<String> {
+    // A workspace that is no absolute path would make the file system's root the workspace.
+    if !workspace.starts_with('/') {
+        return None;
+    }
     let (root, path) = (absolute(workspace, ""), absolute(workspace, path));
     let rest = path.strip_prefix(root.trim_end_matches('/'))?;
     match rest.strip_prefix('/') {
@@ -137,6 +141,9 @@ mod tests {
             assert_eq!(inside("/work/app/", path).as_deref(), expected, "{path}");
         }
         assert_eq!(inside("/", "/etc/passwd").as_deref(), Some("etc/passwd"));
+        for workspace in ["", ".", "work/app"] {
+            assert_eq!(inside(workspace, "/etc/passwd"), None, "{workspace:?}");
+        }
     }
 
     #[test]

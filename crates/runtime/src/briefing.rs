@@ -4,7 +4,7 @@ use crate::Setup;
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use windlass_kernel::*;
 use windlass_llm::{Memo, Model, Prices, Request, SystemSection, ToolSpec};
 use windlass_store::{StoreError, blob_ref};
@@ -14,15 +14,16 @@ pub(crate) struct Briefing {
     setup: Arc<Setup>,
     memo: Memo,
     model: Option<(String, Arc<dyn Model>)>,
-    offer: Option<Offer>,
+    offer: Option<Arc<Offer>>,
     /// Blobs of prompt and tools that the store has already.
     stored: HashSet<String>,
     /// Bytes of the pictures and documents in the transcript, by hash.
     media: Arc<HashMap<String, Bytes>>,
 }
 
-/// The fixed part of every request, made anew only when the tools change.
-struct Offer {
+/// The fixed part of every request, made anew only when the tools change, and shared by the sessions of a folder.
+pub(crate) struct Offer {
+    cwd: String,
     entries: Vec<Arc<Entry>>,
     system: Arc<[SystemSection]>,
     tools: Arc<[ToolSpec]>,
@@ -39,6 +40,8 @@ pub(crate) struct Speech {
     /// Failed attempts just before this one, and how long the provider asked to wait.
     pub failed: u32,
     pub retry_after_ms: Option<u64>,
+    /// The cause of the first of them.
+    pub failure: String,
 }
 
 /// The same for the compaction room.
@@ -97,6 +100,7 @@ impl Briefing {
             prices: (self.setup.models.prices)(&state.model),
             failed: turn.map_or(0, |turn| turn.model_errors),
             retry_after_ms: turn.and_then(|turn| turn.retry_after_ms),
+            failure: turn.and_then(|turn| turn.failure.as_ref()).map_or(String::new(), |it| it.message.clone()),
         }
     }
 
@@ -111,6 +115,7 @@ impl Briefing {
         // It is another conversation: what it encodes must not push out what the session's own has.
         speech.request.memo = Memo::default();
         speech.failed = 0;
+        speech.retry_after_ms = None;
         Summary { speech, upto }
     }
 
@@ -125,22 +130,28 @@ impl Briefing {
         Ok(model)
     }
 
-    pub fn keep_media(&mut self, blobs: &[(BlobRef, Bytes)]) {
-        if !blobs.is_empty() {
-            let media = Arc::make_mut(&mut self.media);
-            media.extend(blobs.iter().map(|(blob, bytes)| (blob.hash.clone(), bytes.clone())));
+    /// Keeps the bytes of the pictures and documents in `blocks`, as far as they are among `blobs`.
+    pub fn keep_media(&mut self, blocks: &[ContentBlock], blobs: &[(BlobRef, Bytes)]) {
+        if blobs.is_empty() {
+            return;
+        }
+        let mut wanted = BTreeSet::new();
+        collect_media(blocks, &mut wanted);
+        for (blob, bytes) in blobs.iter().filter(|(blob, _)| wanted.contains(blob)) {
+            Arc::make_mut(&mut self.media).insert(blob.hash.clone(), bytes.clone());
         }
     }
 
     /// Gets the pictures and documents of a session that is taken up.
     pub async fn load_media(&mut self, state: &State) -> Result<(), StoreError> {
         let mut wanted = BTreeSet::new();
-        for message in state.transcript() {
+        let pending = state.pending.iter().map(|input| &input.message);
+        for message in state.transcript().iter().chain(pending) {
             collect_media(&message.content, &mut wanted);
         }
         for blob in wanted {
             if let Some(bytes) = self.setup.store.blob(&blob.hash).await? {
-                self.keep_media(&[(blob, bytes)]);
+                Arc::make_mut(&mut self.media).insert(blob.hash, bytes);
             }
         }
         Ok(())
@@ -159,20 +170,31 @@ fn collect_media(blocks: &[ContentBlock], into: &mut BTreeSet<BlobRef>) {
     }
 }
 
-/// The offer for `state`, made anew if the tools are not those of the last one.
-fn offer<'a>(kept: &'a mut Option<Offer>, setup: &Setup, state: &State) -> &'a Offer {
+/// The offer last made: sessions side by side mostly want the same.
+#[derive(Default)]
+pub struct Offers(Mutex<Option<Arc<Offer>>>);
+
+/// The offer for `state`: the one kept, or the one last made for anybody, unless the tools or the folder are others.
+fn offer<'a>(kept: &'a mut Option<Arc<Offer>>, setup: &Setup, state: &State) -> &'a Arc<Offer> {
     let entries = setup.tools.offered(&state.disabled_tools);
-    let same = |offer: &Offer| {
-        offer.entries.len() == entries.len()
+    let same = |offer: &Arc<Offer>| {
+        offer.cwd == state.cwd
+            && offer.entries.len() == entries.len()
             && offer.entries.iter().zip(&entries).all(|(old, new)| Arc::ptr_eq(old, new))
     };
     if !kept.as_ref().is_some_and(same) {
         *kept = None;
     }
-    kept.get_or_insert_with(|| make_offer(setup, entries))
+    kept.get_or_insert_with(|| {
+        let mut last = setup.offers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match last.as_ref().filter(|offer| same(offer)) {
+            Some(offer) => offer.clone(),
+            None => last.insert(Arc::new(make_offer(setup, &entries, state.cwd.clone()))).clone(),
+        }
+    })
 }
 
-fn make_offer(setup: &Setup, entries: Vec<Arc<Entry>>) -> Offer {
+fn make_offer(setup: &Setup, entries: &[Arc<Entry>], cwd: String) -> Offer {
     let spec = |entry: &Arc<Entry>| ToolSpec {
         name: entry.name().to_owned(),
         description: entry.tool.description().to_owned(),
@@ -180,6 +202,7 @@ fn make_offer(setup: &Setup, entries: Vec<Arc<Entry>>) -> Offer {
     };
     let tools: Arc<[ToolSpec]> = entries.iter().map(spec).collect();
     let mut facts = setup.prompt.clone();
+    facts.cwd = cwd.clone();
     facts.tools = tools.iter().map(|tool| (tool.name.clone(), tool.description.clone())).collect();
     let system: Arc<[SystemSection]> = windlass_prompt::system(&facts)
         .into_iter()
@@ -195,7 +218,8 @@ fn make_offer(setup: &Setup, entries: Vec<Arc<Entry>>) -> Offer {
     let sections = system.iter().map(section).map(|(name, text)| Section { name, blob: keep(text) }).collect();
     let list: Vec<_> = tools.iter().map(as_json).collect();
     let tools_blob = keep(Value::from(list).to_string().into_bytes());
-    Offer { entries, system, tools, sections, tools_blob, blobs }
+    let entries = entries.to_vec();
+    Offer { cwd, entries, system, tools, sections, tools_blob, blobs }
 }
 
 fn as_json(tool: &ToolSpec) -> Value {

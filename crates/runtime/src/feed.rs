@@ -2,17 +2,18 @@
 
 use crate::report::Piece;
 use crate::{DeltaFrame, DeltaKind, Frame};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tokio::sync::broadcast;
+use tokio::sync::mpsc;
 use windlass_kernel::{ContentBlock, Event, Seq, SessionId};
 
-/// Frames a follower may lag behind before it has to ask again.
-const FRAMES_KEPT: usize = 256;
+/// Frames a follower may lag behind before it is let go and has to ask again.
+const FRAMES_AHEAD: usize = 256;
 
 pub(crate) struct Feed {
     session: SessionId,
-    to: broadcast::Sender<Frame>,
+    /// A queue each, so that a frame is kept no longer than until the last of them has read it.
+    followers: Vec<mpsc::Sender<Frame>>,
     open: BTreeMap<(Seq, u32), OpenBlock>,
 }
 
@@ -24,7 +25,7 @@ struct OpenBlock {
 
 impl Feed {
     pub fn new(session: SessionId) -> Feed {
-        Feed { session, to: broadcast::channel(FRAMES_KEPT).0, open: BTreeMap::new() }
+        Feed { session, followers: vec![], open: BTreeMap::new() }
     }
 
     /// Takes a piece in; what comes back is told once what stands before it is stored.
@@ -55,7 +56,7 @@ impl Feed {
     }
 
     /// The text blocks of `work` that broke off: what was told is a fact even if the rest never comes.
-    pub fn broken_off(&mut self, work: Seq) -> Vec<Event> {
+    pub fn broken_off(&self, work: Seq) -> Vec<Event> {
         let of_work = self.open.range((work, 0)..=(work, u32::MAX));
         let texts = of_work.filter(|(_, open)| open.kind == DeltaKind::Text && !open.text.is_empty());
         let broken = texts.map(|((work, index), open)| Event::BlockFinished {
@@ -67,22 +68,32 @@ impl Feed {
         broken.collect()
     }
 
-    pub fn tell(&self, frames: Vec<Frame>) {
-        if self.to.receiver_count() == 0 {
+    /// The same of every work.
+    pub fn all_broken_off(&self) -> Vec<(Seq, Event)> {
+        let works: BTreeSet<Seq> = self.open.keys().map(|(work, _)| *work).collect();
+        works.into_iter().flat_map(|work| self.broken_off(work).into_iter().map(move |event| (work, event))).collect()
+    }
+
+    /// Tells every follower; one whose queue is full is let go, and finds what it missed in the store.
+    pub fn tell(&mut self, frames: Vec<Frame>) {
+        if self.followers.is_empty() {
             return;
         }
         for frame in frames {
-            let _ = self.to.send(frame);
+            self.followers.retain(|follower| follower.try_send(frame.clone()).is_ok());
         }
     }
 
     /// A new follower: everything told from now on, and the open blocks as told so far.
-    pub fn follow(&self) -> (Vec<Frame>, broadcast::Receiver<Frame>) {
+    pub fn follow(&mut self) -> (Vec<Frame>, mpsc::Receiver<Frame>) {
         let open = self.open.iter().filter(|(_, open)| !open.text.is_empty());
         let frames = open.map(|((work, index), open)| {
             let (session, work, index, text) = (self.session, *work, *index, open.text.clone());
             Frame::Delta(Arc::new(DeltaFrame { session, work, index, offset: 0, delta: open.kind, text }))
         });
-        (frames.collect(), self.to.subscribe())
+        let frames = frames.collect();
+        let (to, live) = mpsc::channel(FRAMES_AHEAD);
+        self.followers.push(to);
+        (frames, live)
     }
 }

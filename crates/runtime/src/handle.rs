@@ -4,7 +4,7 @@ use crate::Frame;
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use windlass_kernel::*;
 use windlass_store::{Store, StoreError};
 
@@ -17,7 +17,7 @@ pub struct Handle {
     pub(crate) session: SessionId,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) inbox: mpsc::Sender<Envelope>,
-    pub(crate) over: Arc<OnceLock<Arc<StoreError>>>,
+    pub(crate) over: Arc<OnceLock<SendError>>,
 }
 
 pub(crate) enum Envelope {
@@ -30,7 +30,7 @@ pub(crate) enum Envelope {
 pub(crate) struct Followed {
     pub head: Seq,
     pub open: Vec<Frame>,
-    pub live: broadcast::Receiver<Frame>,
+    pub live: mpsc::Receiver<Frame>,
 }
 
 #[derive(Clone, Debug, thiserror::Error)]
@@ -40,6 +40,9 @@ pub enum SendError {
     /// The store failed: what was not acknowledged did not happen.
     #[error("{0}")]
     Failed(Arc<StoreError>),
+    /// The session's loop itself failed; what was acknowledged is stored.
+    #[error("the session broke off: {0}; what was acknowledged is stored, resume it to go on")]
+    Broke(String),
     #[error("the session is closed: resume it first")]
     Closed,
 }
@@ -69,13 +72,28 @@ impl Handle {
             told: HashMap::new(),
             ready: VecDeque::new(),
             late: vec![],
-            live: None,
+            live: None, over: None
         }
     }
 
     /// The state as of everything stored.
     pub async fn state(&self) -> Result<State, SendError> {
         Ok(*self.ask(|reply| Envelope::Look { reply }).await?)
+    }
+
+    /// The state as it was once event `seq` had happened, folded from the log.
+    pub async fn state_at(&self, seq: Seq) -> Result<State, SendError> {
+        let mut state = State::default();
+        while state.head < seq {
+            let limit = PAGE.min((seq.0 - state.head.0) as usize);
+            let read = self.store.read(self.session, state.head.next(), limit).await;
+            let records = read.map_err(|error| SendError::Failed(Arc::new(error)))?;
+            if records.is_empty() {
+                break;
+            }
+            records.iter().for_each(|record| state.apply(record));
+        }
+        Ok(state)
     }
 
     /// Lays the session down: rooms are called back, the lease is given up.
@@ -93,7 +111,7 @@ impl Handle {
     }
 
     fn why_over(&self) -> SendError {
-        self.over.get().map_or(SendError::Closed, |error| SendError::Failed(error.clone()))
+        self.over.get().cloned().unwrap_or(SendError::Closed)
     }
 }
 
@@ -109,7 +127,9 @@ pub struct Follower {
     ready: VecDeque<Frame>,
     /// Open blocks, to be given after the stored records.
     late: Vec<Frame>,
-    live: Option<broadcast::Receiver<Frame>>,
+    live: Option<mpsc::Receiver<Frame>>,
+    /// The session is over: what is stored is all there will be, then this.
+    over: Option<SendError>,
 }
 
 impl Follower {
@@ -134,35 +154,39 @@ impl Follower {
                 self.ready.extend(self.late.drain(..));
                 continue;
             }
+            if let Some(over) = self.over.take() {
+                self.upto = Seq(0);
+                return (!matches!(over, SendError::Closed)).then_some(Err(over));
+            }
             let Some(live) = &mut self.live else {
-                match self.subscribe().await {
-                    Ok(()) => continue,
-                    Err(SendError::Closed) => return None,
-                    Err(error) => return Some(Err(error)),
-                }
+                self.subscribe().await;
+                continue;
             };
             match live.recv().await {
-                Ok(frame) => self.ready.push_back(frame),
-                // Too slow: what was missed is in the store, and the loop tells where it stands.
-                Err(broadcast::error::RecvError::Lagged(_)) => self.live = None,
-                Err(broadcast::error::RecvError::Closed) => {
-                    return self.handle.over.get().map(|error| Err(SendError::Failed(error.clone())));
-                }
+                Some(frame) => self.ready.push_back(frame),
+                // Too slow, or the session is over: what was missed is in the store, and the loop tells where it stands.
+                None => self.live = None,
             }
         }
     }
 
-    async fn subscribe(&mut self) -> Result<(), SendError> {
-        let followed = self.handle.ask(|reply| Envelope::Follow { reply }).await?;
-        self.upto = followed.head;
-        self.late = followed.open;
-        self.live = Some(followed.live);
-        Ok(())
+    async fn subscribe(&mut self) {
+        match self.handle.ask(|reply| Envelope::Follow { reply }).await {
+            Ok(followed) => {
+                self.upto = followed.head;
+                self.late = followed.open;
+                self.live = Some(followed.live);
+            }
+            Err(over) => {
+                self.upto = Seq(u64::MAX);
+                self.over = Some(over);
+            }
+        }
     }
 
     /// Gets the next page of stored records ready.
     async fn read_page(&mut self) -> Result<(), SendError> {
-        let limit = PAGE.min((self.upto.0 - self.next.0 + 1) as usize);
+        let limit = PAGE.min((self.upto.0 - self.next.0).saturating_add(1) as usize);
         let read = self.handle.store.read(self.handle.session, self.next, limit).await;
         let records = read.map_err(|error| SendError::Failed(Arc::new(error)))?;
         if records.is_empty() {

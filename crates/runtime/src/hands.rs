@@ -3,7 +3,10 @@
 use crate::briefing::Briefing;
 use crate::report::{Report, Reporter};
 use crate::{Setup, rooms};
+use futures_util::FutureExt;
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -64,12 +67,19 @@ impl Hands {
         let cancel = CancellationToken::new();
         let reporter = Reporter { work, to: self.reports.clone() };
         let room = match step {
-            Step::CallModel => tokio::spawn(rooms::model::speak(briefing.speech(state), cancel.clone(), reporter)),
-            Step::Compact => tokio::spawn(rooms::compact::compact(briefing.summary(state), cancel.clone(), reporter)),
+            Step::CallModel => {
+                let room = rooms::model::speak(briefing.speech(state), cancel.clone(), reporter.clone());
+                tokio::spawn(attended(room, reporter, step.clone()))
+            }
+            Step::Compact => {
+                let room = rooms::compact::compact(briefing.summary(state), cancel.clone(), reporter.clone());
+                tokio::spawn(attended(room, reporter, step.clone()))
+            }
             Step::RunTool { call } => {
                 let workspace = self.workspace(state);
-                let errand = rooms::tool::errand(&self.setup, workspace, state, work, call);
-                tokio::spawn(rooms::tool::run(errand, cancel.clone(), reporter))
+                let errand = rooms::tool::errand(&self.setup, workspace, state, call);
+                let room = rooms::tool::run(errand, cancel.clone(), reporter.clone());
+                tokio::spawn(attended(room, reporter, step.clone()))
             }
             Step::Finish { .. } => {
                 let checks = self.setup.stop_checks.clone();
@@ -102,11 +112,24 @@ impl Hands {
         }
     }
 
+    /// Calls every room back, and leaves it to them to report.
+    pub fn cancel_all(&mut self) {
+        self.works.values().for_each(|hand| hand.cancel.cancel());
+    }
+
+    pub fn are_busy(&self) -> bool {
+        !self.works.is_empty()
+    }
+
+    /// Lets go of rooms that have reported and left.
+    pub fn reap_finished(&mut self) {
+        self.works.retain(|_, hand| !hand.room.is_finished());
+    }
+
     /// Calls every room back and waits until all are gone.
     pub async fn call_all_back(&mut self) {
         let hands = std::mem::take(&mut self.works).into_values().chain(self.leaving.drain(..));
         let hands: Vec<_> = hands.inspect(|hand| hand.cancel.cancel()).collect();
-        // Nobody reads their reports any more; they must not wait for that.
         let until = Instant::now() + GRACE;
         for hand in hands {
             let _ = tokio::time::timeout_at(until, hand.room).await;
@@ -122,7 +145,7 @@ impl Hands {
 
     fn turn_left_ms(&self, state: &State) -> Option<u64> {
         let turn = state.turn.as_ref().filter(|turn| turn.halt.is_none())?;
-        let until = turn.opened_at + state.profile.turn_timeout_ms?;
+        let until = turn.opened_at.saturating_add(state.profile.turn_timeout_ms?);
         Some(until.saturating_sub((self.setup.world.now)()))
     }
 
@@ -162,17 +185,34 @@ fn stand_in(state: &State, work: Seq) -> Option<Event> {
     let call = round.calls.iter().find(running)?;
     let (outcome, text) = match call.plan.as_ref().map(|plan| plan.on_crash) {
         Some(OnCrash::Repeat) => (Outcome::Cancelled, "Cancelled."),
-        _ => (Outcome::Unknown, CloseReason::OutcomeUnknown.text()),
+        _ => (Outcome::Unknown, DEAF),
     };
-    Some(Event::ToolFinished(Box::new(ToolFinished {
-        work,
-        call: call.id.clone(),
-        outcome,
-        blocks: vec![ContentBlock::text(text)],
-        value: None,
-        output: None,
-        files: vec![],
-        aborts_siblings: false,
-        took_ms: GRACE.as_millis() as u64,
-    })))
+    Some(rooms::tool::ended(work, call.id.clone(), outcome, text))
+}
+
+/// What the model is told of a call that may have done something and does not answer.
+const DEAF: &str = "Outcome unknown: the call was cancelled and did not answer. It may have had its effect, in whole or \
+     in part. Look at what is there before trying again.";
+
+/// Does a room's work; if the room panics, reports that in its place. A panic is a bug of a library or of ours, and no
+/// reason to leave a session waiting for ever.
+async fn attended(room: impl Future<Output = ()>, reporter: Reporter, step: Step) {
+    let Err(panic) = AssertUnwindSafe(room).catch_unwind().await else { return };
+    let work = reporter.work;
+    let message = format!("panicked: {}", panic_text(&*panic));
+    let event = match step {
+        Step::CallModel => {
+            let message = format!("the model's client {message}");
+            let error = ModelFailure { kind: FailureKind::Invalid, message, status: None, retry_after_ms: None };
+            Event::ModelFailed { work, error, spent: Spent::default() }
+        }
+        Step::RunTool { call } => rooms::tool::ended(work, call, Outcome::Error, &format!("the tool {message}")),
+        _ => Event::CompactionFailed { work, message },
+    };
+    reporter.fact(event).await;
+}
+
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word")
 }

@@ -1,15 +1,18 @@
-//! Where wishes become facts: slash commands are expanded, prompts get their context, answers reach their likes.
+//! Where wishes become facts: slash commands are expanded, prompts get their context.
 
 use crate::Setup;
 use bytes::Bytes;
 use serde_json::Value;
 use windlass_kernel::*;
-use windlass_policy::Ask;
 use windlass_prompt::{Slash, UserContext};
 
 /// What a command from outside amounts to: a slash command in a prompt is the command it names.
 pub(crate) fn expand(setup: &Setup, command: Command, blobs: &[(BlobRef, Bytes)]) -> Result<Command, Rejected> {
-    let Command::Prompt(mut prompt) = command else { return Ok(command) };
+    let mut prompt = match command {
+        Command::Prompt(prompt) => prompt,
+        Command::ChangeTools { change, ref tools } => return known(setup, change, tools).map(|()| command),
+        command => return Ok(command),
+    };
     let text = text_of(&prompt.blocks);
     match windlass_prompt::parse_slash(&text) {
         Slash::Clear => return Ok(Command::Clear { input: prompt.input }),
@@ -44,33 +47,11 @@ fn context(setup: &Setup, prompt: &Prompted, blobs: &[(BlobRef, Bytes)]) -> Stri
     })
 }
 
-/// Answers for the open questions that a rule just given covers.
-pub(crate) fn covered(setup: &Setup, state: &State, answer: &Answered) -> Vec<Event> {
-    let Some(rule) = answer.rule.as_ref().filter(|_| answer.scope != Scope::Once) else { return vec![] };
-    let allowed = |call: &Call| {
-        let plan = call.plan.clone().unwrap_or_default();
-        let ask = Ask {
-            tool: &call.name,
-            input: &call.input,
-            plan: &plan,
-            mode: state.mode,
-            workspace: &state.cwd,
-            interactive: setup.interactive,
-            grants: &state.grants,
-        };
-        setup.policy.decide(&ask).verdict == Verdict::Allow
-    };
-    let approvals = state.asking().filter(|(_, question)| question.kind == QuestionKind::Approval);
-    let answers = approvals.filter(|(call, _)| allowed(call)).map(|(call, question)| {
-        Event::Answered(Box::new(Answered {
-            call: call.id.clone(),
-            hash: question.hash.clone(),
-            decision: Decision::Allow,
-            scope: Scope::Once,
-            rule: None,
-            changed: None,
-            by: format!("rule {rule}"),
-        }))
-    });
-    answers.collect()
+/// Refuses a change of tools that are not there. One that was taken away is expected to be gone.
+fn known(setup: &Setup, change: ToolsChange, tools: &[String]) -> Result<(), Rejected> {
+    let stranger = tools.iter().find(|name| setup.tools.get(name).is_none());
+    match stranger.filter(|_| change != ToolsChange::Unregistered) {
+        Some(name) => Err(Rejected::UnknownTool { name: name.clone(), known: setup.tools.names().join(", ") }),
+        None => Ok(()),
+    }
 }

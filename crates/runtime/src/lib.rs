@@ -4,6 +4,7 @@
 //! [`Handle`]: they send commands and follow frames. What is absent: no environment, no home, no clock of its own,
 //! no free task; everything comes in through [`Setup`].
 
+mod answers;
 mod briefing;
 mod draft;
 mod feed;
@@ -11,6 +12,7 @@ mod frame;
 mod handle;
 mod hands;
 mod inbox;
+mod plan;
 mod report;
 mod rooms;
 mod session;

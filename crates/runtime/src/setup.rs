@@ -1,5 +1,6 @@
 //! What a session is given from outside.
 
+pub use crate::briefing::Offers;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub struct Setup {
     /// What the system prompt is made of; the tools are added per call.
     pub prompt: Facts,
     pub parameters: Parameters,
+    pub offers: Offers,
     pub stop_checks: Vec<StopCheck>,
     pub world: World,
     pub tenant: String,

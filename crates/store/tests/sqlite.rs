@@ -203,15 +203,19 @@ async fn workers_that_hold_nothing_are_forgotten() {
 }
 
 #[tokio::test]
-async fn an_input_of_another_version_is_not_dropped_in_silence() {
+async fn an_input_of_another_version_waits_for_it_and_keeps_nobody_else_waiting() {
     let place = place();
     let session = ten_events(&place.path).await;
     let store = open(&place.path);
-    let input = Input { id: input_id(), command: Command::Interrupt { by: "x".into() }, at: 1 };
-    store.enqueue(session, input).await.unwrap();
+    let input = |by: &str| Input { id: input_id(), command: Command::Interrupt { by: by.into() }, at: 1 };
+    let (other, ours) = (input("other"), input("ours"));
+    store.enqueue(session, other).await.unwrap();
     tamper(&place.path, r#"UPDATE inbox SET body = '{"type":"dance"}'"#);
-    let words = store.inbox(session).await.unwrap_err().to_string();
-    assert!(words.contains("unknown variant `dance`") && words.contains("the windlass that left it"), "{words}");
+    store.enqueue(session, ours.clone()).await.unwrap();
+    assert_eq!(store.inbox(session).await.unwrap(), [ours]);
+    let count = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+    let left = Connection::open(&place.path).unwrap().query_row("SELECT count(*) FROM inbox", (), count).unwrap();
+    assert_eq!(left, 2, "the other is still there");
 }
 
 /// The damage of a log and the places that could be saved.

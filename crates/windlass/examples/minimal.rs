@@ -48,8 +48,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let prompt = arguments.next().unwrap_or("Roll three dice.".into());
     let mut providers = Providers::default();
     providers.set("here", Provider::at(Protocol::OpenAiChat, url));
-    let agent = Agent::builder().providers(providers).model(format!("here/{model}")).tool(Dice);
-    let answer = agent.mode(PermissionMode::Default).build()?.run(prompt)?;
+    let agent = Agent::builder().cwd(std::env::current_dir()?).providers(providers).model(format!("here/{model}"));
+    let answer = agent.tool(Dice).mode(PermissionMode::Default).build()?.run(prompt)?;
     println!("{}\n({} model calls, {} tool runs)", answer.text, answer.tally.model_calls, answer.tally.tool_runs);
     Ok(())
 }

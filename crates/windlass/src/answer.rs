@@ -20,6 +20,8 @@ pub enum RunError {
     Send(#[from] SendError),
     #[error("the session was closed before the turn ended")]
     Closed,
+    #[error("the conversation was not compacted: {0}")]
+    NotCompacted(String),
     #[error("no runtime could be started: {0}")]
     Runtime(#[from] std::io::Error),
 }

@@ -48,6 +48,8 @@ pub enum BuildError {
     BadModel(String),
     #[error("there is no provider {name:?}: known are {known}; give others their address with `[providers.{name}]`")]
     NoProvider { name: String, known: String },
+    #[error("the folder {0:?} is not absolute: give the whole path with `cwd`, for rules and sessions depend on it")]
+    RelativeCwd(PathBuf),
     #[error(transparent)]
     Http(#[from] HttpError),
 }
@@ -55,7 +57,7 @@ pub enum BuildError {
 impl Default for AgentBuilder {
     fn default() -> AgentBuilder {
         AgentBuilder {
-            cwd: PathBuf::from("."),
+            cwd: PathBuf::new(),
             store: None,
             providers: Providers::known(),
             model: String::new(),
@@ -82,7 +84,8 @@ impl Default for AgentBuilder {
 }
 
 impl AgentBuilder {
-    /// The folder sessions work in; relative paths of tools start here.
+    /// The folder sessions work in, as an absolute path: relative paths of tools start here, and it is the workspace
+    /// that rules speak of.
     pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.cwd = cwd.into();
         self
@@ -212,6 +215,9 @@ impl AgentBuilder {
         if self.model.is_empty() {
             return Err(BuildError::NoModel);
         }
+        if !self.cwd.is_absolute() {
+            return Err(BuildError::RelativeCwd(self.cwd));
+        }
         if self.own_model.is_none() {
             provider_of(&self.providers, &self.model)?;
         }
@@ -223,7 +229,6 @@ impl AgentBuilder {
         self.own_tools.into_iter().for_each(|tool| tools.register(tool));
         let find = find_models(self.own_model, self.providers, Http::new(self.http)?);
         let mut prompt = self.facts;
-        prompt.cwd = self.cwd.display().to_string();
         prompt.interactive = self.interactive;
         let setup = Setup {
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
@@ -232,6 +237,7 @@ impl AgentBuilder {
             policy: Arc::new(self.policy),
             prompt,
             parameters: self.parameters,
+            offers: Default::default(),
             stop_checks: self.stop_checks,
             world: self.world,
             tenant: "local".into(),

@@ -1,7 +1,7 @@
 //! Windlass as a library: build an agent, submit a prompt, follow its events.
 //!
 //! ```no_run
-//! let agent = windlass::Agent::builder().model("ollama/qwen3").build()?;
+//! let agent = windlass::Agent::builder().cwd(std::env::current_dir()?).model("ollama/qwen3").build()?;
 //! let answer = agent.run("What is in this folder?")?;
 //! println!("{}", answer.text);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -8,8 +8,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use uuid::Uuid;
-use windlass_kernel::{Event, InputId, Seq, SessionId, Step, Tally};
-use windlass_runtime::{Follower, Frame, Handle, SendError};
+use windlass_kernel::{End, Event, InputId, Record, Seq, SessionId, Step, Tally};
+use windlass_runtime::{Frame, Handle, SendError};
 
 /// A session: history, file state, denials and totals live over all its prompts.
 #[derive(Clone)]
@@ -18,8 +18,12 @@ pub struct Session {
     new_id: Arc<dyn Fn() -> Uuid + Send + Sync>,
 }
 
-/// The frames of one turn: its `Prompted` first, its `TurnFinished` last.
-pub struct Turn(BoxStream<'static, Result<Frame, SendError>>);
+/// The frames of one turn: its `Prompted` first, its `TurnFinished` last. A slash command that the session carries out
+/// has no turn: its frames are those of the command.
+pub struct Turn {
+    frames: BoxStream<'static, Result<Frame, SendError>>,
+    submitted: bool,
+}
 
 impl Session {
     pub(crate) fn new(handle: Handle, new_id: Arc<dyn Fn() -> Uuid + Send + Sync>) -> Session {
@@ -39,7 +43,7 @@ impl Session {
     pub async fn submit(&self, prompt: impl Into<Prompt>) -> Result<Turn, SendError> {
         let (command, blobs) = prompt.into().into_command(|| InputId((self.new_id)()));
         let seq = self.handle.send_with(command, blobs).await?;
-        Ok(Turn::of(self.handle.follow(seq), Until::Shown))
+        Ok(Turn::of(&self.handle, seq, Until::Submitted))
     }
 
     /// Submits a prompt and waits for the end of its turn.
@@ -49,13 +53,15 @@ impl Session {
 
     /// The frames of the turn that is open, from `from` on: what a resumed session goes on with.
     pub fn rejoin(&self, from: Seq) -> Turn {
-        Turn::of(self.handle.follow(from), Until::TurnFinished)
+        Turn::of(&self.handle, from, Until::TurnFinished)
     }
 }
 
 /// What a turn's stream waits for.
 #[derive(Clone, Copy)]
 enum Until {
+    /// Nothing has been seen yet: the first record says what was submitted.
+    Submitted,
     /// The model has not been shown the prompt yet: the end of an earlier turn is not this one's.
     Shown,
     TurnFinished,
@@ -63,26 +69,31 @@ enum Until {
 }
 
 impl Turn {
-    fn of(follower: Follower, until: Until) -> Turn {
-        let frames = futures_util::stream::unfold(Some((follower, until)), |open| async {
-            let (mut follower, until) = open?;
+    fn of(handle: &Handle, from: Seq, until: Until) -> Turn {
+        let open = Some((handle.follow(from), handle.clone(), until));
+        let frames = futures_util::stream::unfold(open, |open| async {
+            let (mut follower, handle, until) = open?;
             let frame = follower.next().await?;
             let more = match &frame {
-                Ok(Frame::Record(record)) => until.after(&record.event),
+                Ok(Frame::Record(record)) => until.after(record, &handle).await,
                 Ok(Frame::Delta(_)) => Some(until),
                 Err(_) => None,
             };
-            Some((frame, more.map(|until| (follower, until))))
+            Some((frame, more.map(|until| (follower, handle, until))))
         });
-        Turn(frames.boxed())
+        Turn { frames: frames.boxed(), submitted: matches!(until, Until::Submitted) }
     }
 
-    /// Waits for the end of the turn.
+    /// Waits for the end of the turn. A command that was carried out is `Done`, with no text.
     pub async fn finish(mut self) -> Result<Answer, RunError> {
         let mut tally = Tally::default();
-        while let Some(frame) = self.0.next().await {
-            if let Frame::Record(record) = frame? {
-                tally.add(&record);
+        let mut is_command = None;
+        while let Some(frame) = self.frames.next().await {
+            let Frame::Record(record) = frame? else { continue };
+            tally.add(&record);
+            let first = || matches!(record.event, Event::Cleared { .. } | Event::CompactionAsked { .. });
+            if *is_command.get_or_insert_with(|| self.submitted && first()) {
+                tally.end = carried_out(&record.event)?;
             }
         }
         let end = tally.end.clone().ok_or(RunError::Closed)?;
@@ -90,15 +101,31 @@ impl Turn {
     }
 }
 
+/// The end of a command, if `event` is it.
+fn carried_out(event: &Event) -> Result<Option<End>, RunError> {
+    match event {
+        Event::Cleared { .. } | Event::Compacted { .. } => Ok(Some(End::Done)),
+        Event::CompactionFailed { message, .. } => Err(RunError::NotCompacted(message.clone())),
+        _ => Ok(None),
+    }
+}
+
 impl Until {
-    /// What is waited for after `event`; none: nothing more.
-    fn after(self, event: &Event) -> Option<Until> {
-        match (self, event) {
+    /// What is waited for after `record`; none: nothing more.
+    async fn after(self, record: &Record, handle: &Handle) -> Option<Until> {
+        match (self, &record.event) {
             // Commands that need no turn end where they are done.
-            (Until::Shown, Event::Cleared { .. }) => None,
-            (Until::Shown, Event::CompactionAsked { .. }) => Some(Until::Compacted),
+            (Until::Submitted, Event::Cleared { .. }) => None,
+            (Until::Submitted, Event::CompactionAsked { .. }) => Some(Until::Compacted),
+            (Until::Submitted, _) => Some(Until::Shown),
             (Until::Compacted, Event::Compacted { .. } | Event::CompactionFailed { .. }) => None,
             (Until::Shown, Event::Began { step: Step::CallModel }) => Some(Until::TurnFinished),
+            // A limit or an interrupt may stand before the model is asked at all; then no turn follows to show it in. As
+            // it was then: by now, the turn that followed may be over as well.
+            (Until::Shown, Event::TurnFinished { .. }) => {
+                let state = handle.state_at(record.seq).await.ok()?;
+                state.turn.is_some().then_some(self)
+            }
             (Until::TurnFinished, Event::TurnFinished { .. }) => None,
             _ => Some(self),
         }
@@ -109,6 +136,6 @@ impl Stream for Turn {
     type Item = Result<Frame, SendError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_next_unpin(context)
+        self.frames.poll_next_unpin(context)
     }
 }

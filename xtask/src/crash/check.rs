@@ -76,15 +76,19 @@ fn text(content: &Value) -> String {
     }
 }
 
-/// The facts among the lines told stand in the first request after the crash.
+/// The facts among the lines told stand in the first request after the crash. The text of an answer that was broken
+/// off before it called anything is none: that answer is asked for again, and is in the log only.
 pub fn facts_are_known(told: &[String], request: &Value) -> Result<(), String> {
     let results = results(request)?;
     let said: String =
         request["messages"].as_array().into_iter().flatten().map(|message| text(&message["content"])).collect();
-    for line in told {
-        let Ok(record) = serde_json::from_str::<Value>(line) else { return Err(format!("told, and no JSON: {line}")) };
+    let records: Result<Vec<Value>, _> = told.iter().map(|line| serde_json::from_str::<Value>(line)).collect();
+    let records = records.map_err(|error| format!("told, and no JSON: {error}"))?;
+    let standing: BTreeSet<u64> = records.iter().filter_map(standing_answer).collect();
+    for (line, record) in told.iter().zip(&records) {
         let event = &record["event"];
-        let known = match kind(&record) {
+        let stands = event["work"].as_u64().is_some_and(|work| standing.contains(&work));
+        let known = match kind(record) {
             "prompted" => said.contains(&text(&event["blocks"])),
             "tool_finished" => {
                 let result = event["call"].as_str().and_then(|call| results.get(call));
@@ -93,7 +97,7 @@ pub fn facts_are_known(told: &[String], request: &Value) -> Result<(), String> {
             "block_finished" if event["block"]["type"] == "tool_use" => {
                 event["block"]["id"].as_str().is_some_and(|id| results.contains_key(id))
             }
-            "block_finished" if event["block"]["type"] == "text" => {
+            "block_finished" if event["block"]["type"] == "text" && stands => {
                 said.contains(event["block"]["text"].as_str().unwrap_or_default())
             }
             _ => true,
@@ -103,6 +107,17 @@ pub fn facts_are_known(told: &[String], request: &Value) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The answer that a record makes stand for good: its message is whole, or it has called something.
+fn standing_answer(record: &Value) -> Option<u64> {
+    let event = &record["event"];
+    let stands = match kind(record) {
+        "model_finished" => true,
+        "block_finished" => event["block"]["type"] == "tool_use",
+        _ => false,
+    };
+    event["work"].as_u64().filter(|_| stands)
 }
 
 /// No command ran twice, none ran that was answered otherwise, and what was answered well has run.
@@ -181,12 +196,18 @@ mod tests {
         };
         assert!(facts_are_known(&[finished("ok")], &answered("ok", false)).is_ok());
         assert!(facts_are_known(&[finished("ok")], &answered("outcome unknown", true)).is_err());
+    }
+
+    #[test]
+    fn what_an_answer_that_stands_has_said_must_be_known() {
         let said = |text: &str| {
-            json!({ "seq": 1, "event": { "type": "block_finished", "block": { "type": "text", "text": text } } })
-                .to_string()
+            let block = json!({ "type": "text", "text": text });
+            json!({ "seq": 1, "event": { "type": "block_finished", "work": 7, "block": block } }).to_string()
         };
-        assert!(facts_are_known(&[said("Round 0.")], &answered("ok", false)).is_ok());
-        assert!(facts_are_known(&[said("Round 1.")], &answered("ok", false)).is_err());
+        let whole = json!({ "seq": 2, "event": { "type": "model_finished", "work": 7 } }).to_string();
+        assert!(facts_are_known(&[said("Round 0."), whole.clone()], &answered("ok", false)).is_ok());
+        assert!(facts_are_known(&[said("Round 1."), whole], &answered("ok", false)).is_err());
+        assert!(facts_are_known(&[said("Round 1.")], &answered("ok", false)).is_ok());
     }
 
     #[test]

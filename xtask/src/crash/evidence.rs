@@ -21,31 +21,37 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// Of two phases that fit, the one that is harder to hit.
     pub fn phase(&self) -> Phase {
-        let head = self.stored.last().map_or(0, seq);
-        if self.torn || head > self.told_to {
+        if self.torn {
             return Phase::Commit;
         }
         let life = self.life();
         let open = open_calls(life);
+        if open.is_empty() && self.results_wait(life) {
+            return Phase::ResultStored;
+        }
+        if self.stored.last().map_or(0, seq) > self.told_to {
+            return Phase::Commit;
+        }
         if !open.is_empty() {
             let lines = ledger_lines(&self.stored);
-            let done = |call: &&String| lines.get(*call).is_some_and(|line| self.ledger.contains(line));
-            return if open.iter().any(|call| done(&call)) { Phase::EffectDone } else { Phase::ToolAlive };
+            let done = |call: &String| lines.get(call).is_some_and(|line| self.ledger.contains(line));
+            return if open.iter().any(done) { Phase::EffectDone } else { Phase::ToolAlive };
         }
-        let Some(asked) = life.iter().rposition(|record| kind(record) == "model_called") else {
-            return Phase::Elsewhere;
-        };
-        let calls = life.iter().filter(|record| kind(record) == "model_called").count();
-        let after: BTreeSet<&str> = life[asked..].iter().map(kind).collect();
-        let arrived = self.requests.len() >= calls;
-        let spoken = after.contains("model_finished");
-        match (spoken, arrived) {
-            (false, true) if self.requests.last().is_some_and(|request| request.gone) => Phase::MidStream,
-            (false, false) if self.stored.iter().any(|record| kind(record) == "tool_finished") => Phase::ResultStored,
-            (true, _) if after.contains("tool_finished") => Phase::ResultStored,
-            _ => Phase::Elsewhere,
+        let asked = life.iter().rposition(|record| kind(record) == "model_called");
+        let silent = asked.is_some_and(|at| life[at..].iter().all(|record| kind(record) != "model_finished"));
+        match silent && self.requests.last().is_some_and(|request| request.gone) {
+            true => Phase::MidStream,
+            false => Phase::Elsewhere,
         }
+    }
+
+    /// Results are stored, and the request that would tell the model of them has not come in.
+    fn results_wait(&self, life: &[Value]) -> bool {
+        let Some(result) = life.iter().rposition(|record| kind(record) == "tool_finished") else { return false };
+        let answers = life[..result].iter().filter(|record| kind(record) == "model_finished").count();
+        self.requests.len() <= answers && life[result..].iter().all(|record| kind(record) != "model_finished")
     }
 
     /// What the process that died has stored.
@@ -149,9 +155,12 @@ mod tests {
         assert_eq!(done.phase(), Phase::EffectDone);
         assert_eq!(evidence(&stored, vec![request(false)]).phase(), Phase::ResultStored);
         assert_eq!(evidence(&stored, vec![request(false), request(true)]).phase(), Phase::MidStream);
-        let mut untold = evidence(&stored, vec![request(false)]);
+        let mut untold = evidence(&spoken, vec![request(false)]);
         untold.told_to -= 1;
         assert_eq!(untold.phase(), Phase::Commit);
+        let mut torn = evidence(&stored, vec![request(false)]);
+        torn.torn = true;
+        assert_eq!(torn.phase(), Phase::Commit);
         assert_eq!(evidence(&[told("opened")], vec![]).phase(), Phase::Elsewhere);
     }
 

@@ -45,6 +45,8 @@ pub enum Sign {
     Told(&'static str),
     /// Lines of the ledger.
     Ledger,
+    /// The same, and after it a write of the store's journal.
+    Stored,
     /// Answers that the model has finished.
     Answer,
 }
@@ -75,10 +77,10 @@ pub fn kills(seed: u64) -> Vec<Kill> {
 /// A kill that is likely to fall into `aim`; where it really fell is seen afterwards.
 fn kill(aim: Phase, random: &mut Random) -> Kill {
     let (sign, most_us) = match aim {
-        MidStream => (Sign::Told("model_called"), 40_000),
-        ToolAlive => (Sign::Told("tool_started"), 30_000),
+        MidStream => (Sign::Told("model_called"), 20_000),
+        ToolAlive => (Sign::Told("tool_started"), 3_000),
         EffectDone => (Sign::Ledger, 400),
-        ResultStored => (Sign::Told("tool_finished"), 200),
+        ResultStored => (Sign::Stored, 300),
         Commit | Elsewhere => match random.below(3) {
             0 => (Sign::Answer, 3_000),
             1 => (Sign::Ledger, 4_000),

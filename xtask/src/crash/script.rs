@@ -4,8 +4,6 @@
 pub const ROUNDS: usize = 20;
 /// What the model is asked at first.
 pub const PROMPT: &str = "Go through the list.";
-/// What a run is told that takes the session up again.
-pub const AGAIN: &str = "Go on.";
 /// What the model says at the end.
 pub const LAST_WORD: &str = "All twenty are done.";
 /// The file that each command adds its own line to.
@@ -15,7 +13,7 @@ pub const FILES: usize = 4;
 
 /// The model's script. Words come slowly enough to be cut, and commands live long enough to be orphaned.
 pub fn script() -> String {
-    let mut script = String::from("[pace]\ngap_ms = 2\nfragment = 8\n");
+    let mut script = String::from("[pace]\ngap_ms = 1\nfragment = 8\n");
     for round in 0..ROUNDS {
         let text = format!("{{ text = \"Round {round}: this is what I am going to do now.\" }}");
         let calls = calls(round).join(", ");

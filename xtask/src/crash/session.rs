@@ -1,6 +1,6 @@
 //! One session through all its kills to its end, and what was seen of each.
 
-use super::evidence::{Evidence, is_torn, seq};
+use super::evidence::{Evidence, is_torn, kind, seq};
 use super::life::{self, Outside};
 use super::plan::{self, Kill, Phase};
 use super::{check, script};
@@ -39,6 +39,15 @@ pub struct Session {
     told: Vec<String>,
     /// Requests that earlier lives sent.
     earlier: usize,
+}
+
+/// How far a session has come.
+enum Standing {
+    New,
+    /// It was opened, and the prompt is not stored.
+    Unasked(String),
+    UnderWay(String),
+    Over,
 }
 
 /// What a kill left to be looked at once the next request is there.
@@ -105,23 +114,29 @@ impl Session {
         self.folder.join("project").join(script::LEDGER)
     }
 
+    /// The store's write-ahead log.
+    fn journal(&self) -> PathBuf {
+        self.folder.join("home/data/windlass.db-wal")
+    }
+
     /// One process: begun or taken up, and killed (true) or run to its end.
     fn live(&mut self, kill: Option<&Kill>) -> Result<bool> {
         self.earlier = self.dumps()?.len();
         let mut command = self.windlass();
-        let prompt = match self.id() {
-            Some(id) => {
-                command.args(["-r", &id]);
-                script::AGAIN
-            }
-            None => script::PROMPT,
-        };
-        command.args(["-p", prompt, "--yes", "--output-format", "events", "--base-url", &self.mock.url]);
+        command.args(["--yes", "--output-format", "events", "--base-url", &self.mock.url]);
         command.args(["--store", if self.shelf == Shelf::Memory { "memory" } else { "sqlite" }]);
+        match self.standing() {
+            Standing::New => _ = command.args(["-p", script::PROMPT]),
+            Standing::Unasked(id) => _ = command.args(["-r", &id, "-p", script::PROMPT]),
+            // Without words: what was under way goes on.
+            Standing::UnderWay(id) => _ = command.args(["-r", &id, "-p"]),
+            Standing::Over => return Ok(false),
+        }
         let errors = std::fs::File::create(self.folder.join("stderr.txt"))?;
         command.stderr(errors);
-        let (ledger, requests) = (self.ledger(), self.folder.join("requests.jsonl"));
-        let ended = life::live(&mut command, &Outside { ledger: &ledger, requests: &requests }, kill)?;
+        let (ledger, requests, journal) = (self.ledger(), self.folder.join("requests.jsonl"), self.journal());
+        let outside = Outside { ledger: &ledger, requests: &requests, journal: &journal };
+        let ended = life::live(&mut command, &outside, kill)?;
         self.told.extend(ended.told);
         match ended.status {
             None => Ok(true),
@@ -144,6 +159,18 @@ impl Session {
         command
     }
 
+    /// How far the session has come, by what is stored of it.
+    fn standing(&self) -> Standing {
+        let Some(id) = self.id() else { return Standing::New };
+        let Ok(records) = self.log(&id).and_then(|log| parsed(&log)) else { return Standing::UnderWay(id) };
+        let last = |wanted: &str| records.iter().rposition(|record| kind(record) == wanted);
+        match (last("prompted"), last("turn_finished")) {
+            (None, _) => Standing::Unasked(id),
+            (Some(prompted), Some(finished)) if finished > prompted => Standing::Over,
+            _ => Standing::UnderWay(id),
+        }
+    }
+
     /// The session's id, once anything was told of it.
     fn id(&self) -> Option<String> {
         let first: Value = serde_json::from_str(self.told.first()?).ok()?;
@@ -154,7 +181,7 @@ impl Session {
     fn look(&self) -> Result<Pending> {
         let requests = self.settled_requests()?;
         let (told, count) = (self.told.len(), self.dumps()?.len());
-        let wal = std::fs::read(self.folder.join("home/data/windlass.db-wal")).unwrap_or_default();
+        let wal = std::fs::read(self.journal()).unwrap_or_default();
         let pending = |phase, broken| Pending { phase, requests: count, told, broken };
         let Some(id) = self.id() else { return Ok(pending(Phase::Elsewhere, None)) };
         let log = match self.log(&id) {
@@ -208,13 +235,15 @@ impl Session {
             requests.push(request);
         }
         for kill in kills {
-            let next = requests.get(kill.requests).ok_or("no request was sent after the kill")?;
-            check::facts_are_known(&self.told[..kill.told], next)?;
+            // None: the kill fell after the last answer.
+            if let Some(next) = requests.get(kill.requests) {
+                check::facts_are_known(&self.told[..kill.told], next)?;
+            }
         }
         let last = requests.last().ok_or("no request was ever sent")?;
         check::effects_fit(&lines(&self.ledger()), last)?;
-        if !self.told.iter().any(|line| line.contains(script::LAST_WORD)) {
-            return Err("the model's last word was not told".into());
+        if !log.iter().any(|line| line.contains(script::LAST_WORD)) {
+            return Err("the run ended before the model's last word".into());
         }
         self.is_quiet()
     }

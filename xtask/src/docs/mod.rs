@@ -150,3 +150,41 @@ fn read_lossy(path: &Path) -> Result<String> {
     std::fs::File::open(path)?.read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// A page's blocks played against a `windlass` that only says where it is and what it was given.
+    fn played(page: &str) -> Vec<Result<String, String>> {
+        let target = tempfile::tempdir().unwrap();
+        let binary = target.path().join("debug/windlass");
+        std::fs::create_dir(target.path().join("debug")).unwrap();
+        std::fs::write(&binary, "#!/bin/sh\necho \"windlass $* in $(basename $PWD) of $HOME\"\n").unwrap();
+        std::fs::set_permissions(&binary, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let project = Project { root: target.path().into(), target: target.path().into() };
+        let stage = Stage::set(&project, "docs/guide/page.md").unwrap();
+        let play = |block| stage.play(&block).map_err(|error| error.to_string());
+        page::blocks(page).unwrap().into_iter().map(play).collect()
+    }
+
+    #[test]
+    fn a_block_runs_in_a_folder_and_a_home_of_its_page() {
+        let page = "```sh test\nwindlass -p hi > said.txt\n```\n```sh test\ncat said.txt\n```\n```text output\nwindlass -p hi in project of …/home\n```\n";
+        let played = played(page);
+        assert_eq!(played, [Ok("windlass -p hi > said.txt".to_string()), Ok("cat said.txt".to_string())]);
+    }
+
+    #[test]
+    fn a_block_that_does_not_hold_says_why() {
+        let played = played(
+            "```sh test\nwindlass\n```\n```text output\nsomething else\n```\n```sh test exit=2\nwindlass\n```\n```sh test\nwindlas\n```\n```sh\nwindlass\n```\n",
+        );
+        let errors: Vec<String> = played.into_iter().map(Result::unwrap_err).collect();
+        assert!(errors[0].starts_with("the page promises:\nsomething else\nit said:\nwindlass "), "{errors:?}");
+        assert!(errors[1].starts_with("ended with exit status: 0, not with 2"), "{errors:?}");
+        assert!(errors[2].contains("not found"), "{errors:?}");
+        assert_eq!(errors[3], "`windlass` can be run: mark its block `sh test`");
+    }
+}

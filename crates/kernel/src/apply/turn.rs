@@ -25,7 +25,11 @@ impl State {
     }
 
     pub(super) fn interrupted(&mut self) {
-        if self.turn.is_some() {
+        if let Some(turn) = &self.turn {
+            // A prompt taken back before the model saw it is not asked again: it stays said, and waits.
+            if turn.last == Last::Input && turn.round.is_none() {
+                self.messages.extend(self.pending.drain(..).map(|input| input.message));
+            }
             self.halt_turn(End::Interrupted);
         } else if let Some(task) = &mut self.compacting {
             task.halted = true;

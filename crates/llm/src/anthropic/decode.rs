@@ -83,7 +83,8 @@ impl Decoder {
         let Some(message) = message else { return Err(broken("message_start without a message")) };
         let (id, model) = (Text::or_empty(&message.id).to_owned(), Text::or_empty(&message.model).to_owned());
         self.count(message.usage);
-        self.assembly.tell(ModelEvent::Started { id, model });
+        let usage = Usage { output: 0, reasoning: 0, ..self.usage };
+        self.assembly.tell(ModelEvent::Started { id, model, usage });
         Ok(())
     }
 

@@ -367,7 +367,7 @@ impl Decode for Decoder {
         }
         if !std::mem::replace(&mut self.started, true) {
             let (id, model) = (Text::or_empty(&chunk.id).to_owned(), Text::or_empty(&chunk.model).to_owned());
-            self.assembly.tell(ModelEvent::Started { id, model });
+            self.assembly.tell(ModelEvent::Started { id, model, usage: Usage::default() });
         }
         if let Some(usage) = chunk.usage {
             self.count(usage);

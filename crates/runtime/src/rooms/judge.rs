@@ -2,8 +2,8 @@
 //! stands in the batch that begins it.
 
 use crate::Setup;
+use crate::plan::{self, Planned};
 use sha2::{Digest, Sha256};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use windlass_kernel::*;
 use windlass_policy::{Ask, Opinion};
 use windlass_tools::{Confirm, Tool, Workspace};
@@ -16,15 +16,14 @@ pub(crate) fn judge(setup: &Setup, workspace: &Workspace, state: &State, work: S
         let judged = Judged { work, call, verdict: Verdict::Invalid, stage, rule: None, reason, input: None, plan };
         vec![Event::Judged(Box::new(judged))]
     };
-    let input = match setup.tools.check_offered(&call.name, &call.input, &state.disabled_tools) {
-        Ok(input) => input,
+    let Planned { entry, input, plan } = match plan::plan(setup, workspace, state, &call.name, &call.input) {
+        Ok(planned) => planned,
         Err(reason) => return invalid(reason),
     };
-    let Some(entry) = setup.tools.get(&call.name) else { return invalid(format!("Unknown tool: {}", call.name)) };
-    // A library's tool may panic; that is its failure, not the session's.
-    let weighed = catch_unwind(AssertUnwindSafe(|| weigh(setup, workspace, state, &*entry.tool, &input)));
-    let Ok((plan, opinion, question)) = weighed else {
-        return invalid(format!("the tool {} panicked while planning this call", call.name));
+    let weighed = plan::unpanicked(&call.name, || weigh(setup, workspace, state, &*entry.tool, &input, &plan));
+    let (opinion, question) = match weighed {
+        Ok(weighed) => weighed,
+        Err(reason) => return invalid(reason),
     };
     let asked = question.map(|question| Event::Asked { call: id.clone(), question: Box::new(question) });
     let judged = Judged {
@@ -40,19 +39,19 @@ pub(crate) fn judge(setup: &Setup, workspace: &Workspace, state: &State, work: S
     [Event::Judged(Box::new(judged))].into_iter().chain(asked).collect()
 }
 
-/// The tool's plan, the policy's opinion with the tool's own wish heard, and the question if one is to be asked.
+/// The policy's opinion of the plan with the tool's own wish heard, and the question if one is to be asked.
 fn weigh(
     setup: &Setup,
     workspace: &Workspace,
     state: &State,
     tool: &dyn Tool,
     input: &serde_json::Value,
-) -> (CallPlan, Opinion, Option<Question>) {
-    let plan = tool.plan(input, workspace);
+    plan: &CallPlan,
+) -> (Opinion, Option<Question>) {
     let ask = Ask {
         tool: tool.name(),
         input,
-        plan: &plan,
+        plan,
         mode: state.mode,
         workspace: &state.cwd,
         interactive: setup.interactive,
@@ -69,7 +68,7 @@ fn weigh(
         opinion = if setup.interactive { asks(tool) } else { nobody_there(tool) };
     }
     let question = (opinion.verdict == Verdict::Ask).then(|| question(tool, input, workspace, &opinion));
-    (plan, opinion, question)
+    (opinion, question)
 }
 
 fn asks(tool: &dyn Tool) -> Opinion {

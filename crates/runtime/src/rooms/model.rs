@@ -11,7 +11,7 @@ use windlass_llm::{Delta, ModelEvent, ModelStream, Prices};
 
 /// The first wait before a failed call is tried again; it doubles with each failure.
 const BACKOFF_BASE: Duration = Duration::from_millis(500);
-/// The longest wait before a failed call is tried again, whatever the provider asks for.
+/// The longest wait before a failed call is tried again; a provider that asks for more ends the turn.
 const BACKOFF_MAX: Duration = Duration::from_secs(60);
 /// Time a stream has, after the message is whole, to end by itself so that its connection can be used again.
 const DRAIN: Duration = Duration::from_millis(500);
@@ -22,10 +22,16 @@ struct Listening {
     sent: Instant,
     first_token_ms: Option<u64>,
     prices: Option<Prices>,
+    /// What the provider said of the request before it answered: all that is known of a call that breaks off.
+    heard: Usage,
 }
 
 pub(crate) async fn speak(speech: Speech, cancel: CancellationToken, reporter: Reporter) {
     let work = reporter.work;
+    if let Some(asked) = speech.retry_after_ms.filter(|asked| u128::from(*asked) > BACKOFF_MAX.as_millis()) {
+        let message = too_long_a_wait(&speech.failure, asked);
+        return reporter.fact(failed(work, FailureKind::Invalid, message)).await;
+    }
     let wait = backoff(speech.failed, speech.retry_after_ms, work);
     if !wait.is_zero() && cancel.run_until_cancelled(tokio::time::sleep(wait)).await.is_none() {
         return reporter.fact(Event::ModelCancelled { work, spent: Spent::default() }).await;
@@ -35,12 +41,12 @@ pub(crate) async fn speak(speech: Speech, cancel: CancellationToken, reporter: R
         Err(message) => return reporter.fact(failed(work, FailureKind::Invalid, message)).await,
     };
     let (stream, sent) = (model.call(speech.request), Instant::now());
-    let mut listening = Listening { stream, sent, first_token_ms: None, prices: speech.prices };
+    let mut listening = Listening { stream, sent, first_token_ms: None, prices: speech.prices, heard: Usage::default() };
     loop {
         let read = tokio::select! {
             biased;
             _ = cancel.cancelled() => {
-                let spent = listening.spent(Usage::default());
+                let spent = listening.spent(listening.heard);
                 return reporter.fact(Event::ModelCancelled { work, spent }).await;
             }
             read = listening.stream.next() => read,
@@ -60,7 +66,7 @@ impl Listening {
         let events = match read {
             Some(Ok(events)) => events,
             Some(Err(error)) => {
-                let spent = self.spent(Usage::default());
+                let spent = self.spent(self.heard);
                 return (vec![Item::Fact(Event::ModelFailed { work, error, spent })], true);
             }
             None => {
@@ -79,7 +85,10 @@ impl Listening {
 
     fn item(&mut self, work: Seq, event: ModelEvent) -> Option<Item> {
         let item = match event {
-            ModelEvent::Started { .. } => return None,
+            ModelEvent::Started { usage, .. } => {
+                self.heard = usage;
+                return None;
+            }
             ModelEvent::BlockStarted { .. } => {
                 self.first_token();
                 return None;
@@ -110,7 +119,9 @@ impl Listening {
     }
 
     fn spent(&self, usage: Usage) -> Spent {
-        let cost_micro_usd = self.prices.as_ref().map(|prices| prices.cost_micro_usd(&usage));
+        // No usage is no price: nobody said what the call took.
+        let prices = self.prices.filter(|_| usage != Usage::default());
+        let cost_micro_usd = prices.map(|prices| prices.cost_micro_usd(&usage));
         Spent { usage, cost_micro_usd, first_token_ms: self.first_token_ms }
     }
 }
@@ -129,6 +140,11 @@ fn backoff(failed: u32, retry_after_ms: Option<u64>, work: Seq) -> Duration {
         }
     };
     wait.min(BACKOFF_MAX)
+}
+
+fn too_long_a_wait(failure: &str, asked_ms: u64) -> String {
+    let (asked, most) = (asked_ms.div_ceil(1000), BACKOFF_MAX.as_secs());
+    format!("{failure}; the provider asks to wait {asked} s, and waits longer than {most} s are not sat out: try again then, or use another model")
 }
 
 fn failed(work: Seq, kind: FailureKind, message: String) -> Event {

@@ -20,14 +20,14 @@ pub(crate) struct Errand {
     aborts_siblings: bool,
 }
 
-pub(crate) fn errand(setup: &Setup, workspace: Arc<Workspace>, state: &State, work: Seq, id: &CallId) -> Errand {
+pub(crate) fn errand(setup: &Setup, workspace: Arc<Workspace>, state: &State, id: &CallId) -> Errand {
     let call = state.call(id);
     Errand {
         entry: call.and_then(|call| setup.tools.get(&call.name)),
         call: id.clone(),
         input: call.map(|call| call.input.clone()).unwrap_or_default(),
         plan: call.and_then(|call| call.plan.clone()).unwrap_or_default(),
-        key: idempotency_key(workspace.session, work),
+        key: idempotency_key(workspace.session, id),
         workspace,
         seen: state.files.clone(),
         aborts_siblings: state.profile.tools.on_sibling_error == OnSiblingError::AbortSiblings,
@@ -37,15 +37,16 @@ pub(crate) fn errand(setup: &Setup, workspace: Arc<Workspace>, state: &State, wo
 /// What is known of a call the moment it begins to run.
 pub(crate) fn started(session: SessionId, state: &State, work: Seq, id: &CallId) -> Vec<Event> {
     let plan = state.call(id).and_then(|call| call.plan.clone()).unwrap_or_default();
-    vec![start(id, plan, work, idempotency_key(session, work), None)]
+    vec![start(id, plan, work, idempotency_key(session, id), None)]
 }
 
 fn start(id: &CallId, plan: CallPlan, work: Seq, idempotency_key: String, process: Option<Process>) -> Event {
     Event::ToolStarted(Box::new(ToolStarted { work, call: id.clone(), plan, idempotency_key, process }))
 }
 
-fn idempotency_key(session: SessionId, work: Seq) -> String {
-    format!("{session}:{work}")
+/// A call's id is unique in its log, and the same when the call is run again.
+fn idempotency_key(session: SessionId, call: &CallId) -> String {
+    format!("{session}:{call}")
 }
 
 pub(crate) async fn run(errand: Errand, cancel: CancellationToken, reporter: Reporter) {
@@ -53,8 +54,8 @@ pub(crate) async fn run(errand: Errand, cancel: CancellationToken, reporter: Rep
     let Errand { entry, call, input, plan, workspace, key, seen, aborts_siblings } = errand;
     let Some(entry) = entry else {
         // It was there when the call was judged, and has been taken away since.
-        let text = ContentBlock::text("the tool was removed before the call could run");
-        return reporter.fact(finished(reporter.work, call, Outcome::Error, vec![text])).await;
+        let text = "the tool was removed before the call could run";
+        return reporter.fact(ended(reporter.work, call, Outcome::Error, text)).await;
     };
     let run = ToolRun {
         workspace,
@@ -80,19 +81,18 @@ pub(crate) async fn run(errand: Errand, cancel: CancellationToken, reporter: Rep
     reporter.send(vec![Item::Fact(event)], output.blobs).await;
 }
 
-fn finished(work: Seq, call: CallId, outcome: Outcome, blocks: Vec<ContentBlock>) -> Event {
-    let (value, output, files) = (None, None, vec![]);
-    let (aborts_siblings, took_ms) = (false, 0);
+/// The end of a call that somebody else tells of.
+pub(crate) fn ended(work: Seq, call: CallId, outcome: Outcome, text: &str) -> Event {
     Event::ToolFinished(Box::new(ToolFinished {
         work,
         call,
         outcome,
-        blocks,
-        value,
-        output,
-        files,
-        aborts_siblings,
-        took_ms,
+        blocks: vec![ContentBlock::text(text)],
+        value: None,
+        output: None,
+        files: vec![],
+        aborts_siblings: false,
+        took_ms: 0,
     }))
 }
 

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use windlass::kernel::*;
-use windlass::runtime::Frame;
-use windlass::store::Store;
-use windlass::tools::{Tool, ToolOutput, ToolRun, Workspace};
-use windlass::{Agent, AgentBuilder, Protocol, Provider, Providers};
+use windlass::runtime::{Frame, SendError};
+use windlass::store::{SqliteOptions, SqliteStore, Store, Worker};
+use windlass::tools::{Confirm, Tool, ToolOutput, ToolRun, Workspace};
+use windlass::{Agent, AgentBuilder, Protocol, Provider, Providers, Session, Turn};
 use windlass_mock::{Options, Script, Server};
+
+/// Longer than anything in a story takes: a story that would hang fails instead.
+pub const TOO_LONG: Duration = Duration::from_secs(20);
 
 /// A server playing `script`, and a folder for the agent to work in.
 pub struct Workshop {
@@ -35,11 +38,56 @@ impl Workshop {
 
     /// An agent that may do everything the hard floor does not forbid.
     pub fn agent(&self) -> AgentBuilder {
+        self.speaking(Protocol::Anthropic)
+    }
+
+    /// The same over either protocol.
+    pub fn speaking(&self, protocol: Protocol) -> AgentBuilder {
+        let url = match protocol {
+            Protocol::Anthropic => self.server.base_url(),
+            Protocol::OpenAiChat => format!("{}/v1", self.server.base_url()),
+        };
         let mut providers = Providers::default();
-        providers.set("mock", Provider::at(Protocol::Anthropic, self.server.base_url()).with_key("key"));
+        providers.set("mock", Provider::at(protocol, url).with_key("key"));
         let env = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
         let builder = Agent::builder().cwd(self.folder.path()).providers(providers).model("mock/model");
         builder.mode(PermissionMode::Bypass).scratch(self.folder.path().join(".scratch")).env(env)
+    }
+
+    /// An agent that asks before it changes anything, and somebody to be asked.
+    pub fn asking(&self) -> AgentBuilder {
+        self.agent().mode(PermissionMode::Default).interactive(true)
+    }
+
+    /// A store on disk, as this process opens it.
+    pub fn store(&self) -> Arc<dyn Store> {
+        self.store_with(SqliteOptions::default())
+    }
+
+    pub fn store_with(&self, options: SqliteOptions) -> Arc<dyn Store> {
+        let worker = Worker { id: "story".into(), pid: std::process::id(), started: 0, boot_id: "here".into() };
+        let path = self.folder.path().join(".store/windlass.db");
+        Arc::new(SqliteStore::open_with(&path, worker, options).unwrap())
+    }
+
+    /// The bodies of all requests, oldest first.
+    pub fn bodies(&self) -> Vec<serde_json::Value> {
+        self.server.requests().iter().map(windlass_mock::Seen::json).collect()
+    }
+
+    /// What stands before the messages in each request, byte for byte: what a provider may keep.
+    pub fn heads(&self) -> Vec<String> {
+        let head = |seen: &windlass_mock::Seen| {
+            let body = String::from_utf8(seen.body.to_vec()).unwrap();
+            let (head, _) = body.split_once("\"messages\":[").expect("a request has messages");
+            head.to_owned()
+        };
+        self.server.requests().iter().map(head).collect()
+    }
+
+    /// What went out with the newest request.
+    pub fn newest(&self) -> serde_json::Value {
+        self.bodies().pop().expect("no request yet")
     }
 
     /// How many connections the server has seen.
@@ -90,6 +138,136 @@ impl Tool for Slow {
         }
         self.running.fetch_sub(1, Ordering::SeqCst);
         ToolOutput { blocks: vec![ContentBlock::text(format!("saw {}", input["n"]))], ..ToolOutput::default() }
+    }
+}
+
+/// The session's state, once it is known to be what its log folds to and to break no invariant.
+pub async fn checked(agent: &Agent, session: &Session) -> State {
+    let state = session.handle().state().await.unwrap();
+    let records = agent.setup().store.read(session.id(), Seq(1), state.head.0 as usize).await.unwrap();
+    let places: Vec<_> = records.iter().map(|record| record.seq.0).collect();
+    assert_eq!(places, (1..=state.head.0).collect::<Vec<_>>());
+    assert_eq!(State::fold(&records), state, "the state is not what the log folds to");
+    state.check().unwrap();
+    state
+}
+
+/// The same, with what happened.
+pub async fn checked_story(agent: &Agent, session: &Session) -> (Vec<String>, State) {
+    let state = checked(agent, session).await;
+    (story(&log(&agent.setup().store, session.id()).await), state)
+}
+
+/// Fails where `future` takes too long.
+pub async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(TOO_LONG, future).await.expect("it takes too long")
+}
+
+/// Follows the turn to the first event that `wanted` finds something in.
+pub async fn until<T>(turn: &mut Turn, wanted: impl Fn(&Event) -> Option<T>) -> T {
+    use futures_util::StreamExt;
+    let found = async {
+        while let Some(frame) = turn.next().await {
+            if let Frame::Record(record) = frame.unwrap()
+                && let Some(found) = wanted(&record.event)
+            {
+                return found;
+            }
+        }
+        panic!("the turn ended before")
+    };
+    soon(found).await
+}
+
+/// The next question that is asked.
+pub async fn question(turn: &mut Turn) -> (CallId, Box<Question>) {
+    until(turn, |event| match event {
+        Event::Asked { call, question } => Some((call.clone(), question.clone())),
+        _ => None,
+    })
+    .await
+}
+
+/// The call that begins to run next.
+pub async fn started(turn: &mut Turn) -> CallId {
+    until(turn, |event| match event {
+        Event::ToolStarted(started) => Some(started.call.clone()),
+        _ => None,
+    })
+    .await
+}
+
+/// An answer to `question`, for this once.
+pub fn answer(call: &CallId, question: &Question, decision: Decision) -> Box<Answered> {
+    let (call, hash) = (call.clone(), question.hash.clone());
+    Box::new(Answered { call, hash, decision, scope: Scope::Once, rule: None, changed: None, by: "story".into() })
+}
+
+pub async fn send(session: &Session, answer: Box<Answered>) -> Result<Seq, SendError> {
+    session.handle().send(Command::Answer(answer)).await
+}
+
+/// A tool made of a few words: what it does stands in its `act`.
+pub struct Odd {
+    pub name: &'static str,
+    pub access: Access,
+    pub confirm: Confirm,
+    pub act: Act,
+}
+
+pub enum Act {
+    Say(&'static str),
+    Panic,
+    PanicInPlan,
+    PanicInNormalise,
+    /// Until it is cancelled.
+    Wait,
+}
+
+impl Odd {
+    pub fn reader(name: &'static str, act: Act) -> Odd {
+        Odd { name, access: Access::Read, confirm: Confirm::AsPolicySays, act }
+    }
+}
+
+#[windlass::async_trait]
+impl Tool for Odd {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn description(&self) -> &str {
+        "Does something odd."
+    }
+
+    fn schema(&self) -> serde_json::Value {
+        serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}})
+    }
+
+    fn normalise(&self, input: serde_json::Value) -> serde_json::Value {
+        assert!(!matches!(self.act, Act::PanicInNormalise), "it fell apart");
+        input
+    }
+
+    fn plan(&self, _: &serde_json::Value, _: &Workspace) -> CallPlan {
+        assert!(!matches!(self.act, Act::PanicInPlan), "the plan fell apart");
+        let on_crash = if self.access == Access::Read { OnCrash::Repeat } else { OnCrash::Unknown };
+        CallPlan { access: self.access, on_crash, ..CallPlan::default() }
+    }
+
+    fn confirm(&self, _: &serde_json::Value) -> Confirm {
+        self.confirm
+    }
+
+    async fn call(&self, _: serde_json::Value, run: &ToolRun) -> ToolOutput {
+        match self.act {
+            Act::Say(text) => ToolOutput::text(text),
+            Act::Wait => {
+                run.cancel.cancelled().await;
+                ToolOutput::error("called back")
+            }
+            _ => panic!("the wheels came off"),
+        }
     }
 }
 

@@ -1,0 +1,73 @@
+//! Answers to questions: what of them only the tools and the policy can check, and which others they settle.
+
+use crate::Setup;
+use crate::plan::{plan, unpanicked};
+use windlass_kernel::*;
+use windlass_policy::{Ask, Rule};
+use windlass_tools::{Confirm, Workspace};
+
+/// The answer as it enters the log: a rule in it can be read, changed arguments are held to what the model's are.
+pub(crate) fn check(
+    setup: &Setup,
+    workspace: &Workspace,
+    state: &State,
+    mut answer: Box<Answered>,
+) -> Result<Box<Answered>, Rejected> {
+    let wrong = |problem: String| Rejected::WrongAnswer { call: answer.call.clone(), problem };
+    let allows = answer.decision == Decision::Allow;
+    if let Some(rule) = &answer.rule {
+        if !allows {
+            return Err(wrong(format!("only an allow can add a rule: leave {rule} out")));
+        }
+        Rule::parse(rule).map_err(|error| wrong(error.to_string()))?;
+    }
+    let Some(changed) = &answer.changed else { return Ok(answer) };
+    if !allows {
+        return Err(wrong("only an allow can change the arguments: leave them out".into()));
+    }
+    // What is not asked is turned down by the kernel, with its own words.
+    let Some(call) = state.call(&answer.call) else { return Ok(answer) };
+    let planned = plan(setup, workspace, state, &call.name, &changed.input).map_err(wrong)?;
+    let opinion = setup.policy.decide(&ask(state, &call.name, &planned.input, &planned.plan));
+    if opinion.verdict == Verdict::Deny {
+        return Err(wrong(opinion.reason));
+    }
+    answer.changed = Some(Changed { input: planned.input, plan: planned.plan });
+    Ok(answer)
+}
+
+/// Answers for the open questions that a rule just given covers.
+pub(crate) fn covered(setup: &Setup, state: &State, answer: &Answered) -> Vec<Event> {
+    let Some(rule) = answer.rule.as_ref().filter(|_| answer.scope != Scope::Once) else { return vec![] };
+    let approvals = state.asking().filter(|(_, question)| question.kind == QuestionKind::Approval);
+    let covered = approvals.filter(|(call, _)| is_granted(setup, state, call));
+    let by = format!("rule {rule}");
+    covered.map(|(call, question)| answered(call, question, Decision::Allow, by.clone())).collect()
+}
+
+/// Whether a person's rule lets `call` run. That the mode would is not enough: it was asked about all the same.
+fn is_granted(setup: &Setup, state: &State, call: &Call) -> bool {
+    let plan = call.plan.clone().unwrap_or_default();
+    let opinion = setup.policy.decide(&ask(state, &call.name, &call.input, &plan));
+    let Some(entry) = setup.tools.get(&call.name) else { return false };
+    let insists = || unpanicked(&call.name, || entry.tool.confirm(&call.input)).map(|wish| wish == Confirm::Always);
+    opinion.verdict == Verdict::Allow && opinion.stage == "grant" && insists() == Ok(false)
+}
+
+/// Answers for every open question where nobody is there to be asked any more.
+pub(crate) fn nobody(state: &State) -> Vec<Event> {
+    let no = || Decision::Deny { note: "nobody is there to be asked any more".into() };
+    state.asking().map(|(call, question)| answered(call, question, no(), "nobody".into())).collect()
+}
+
+fn answered(call: &Call, question: &Question, decision: Decision, by: String) -> Event {
+    let (call, hash) = (call.id.clone(), question.hash.clone());
+    let answer = Answered { call, hash, decision, scope: Scope::Once, rule: None, changed: None, by };
+    Event::Answered(Box::new(answer))
+}
+
+/// The call as the policy is asked about it; somebody is there, for somebody answers.
+fn ask<'a>(state: &'a State, tool: &'a str, input: &'a serde_json::Value, plan: &'a CallPlan) -> Ask<'a> {
+    let (mode, workspace, grants) = (state.mode, &state.cwd, &state.grants);
+    Ask { tool, input, plan, mode, workspace, interactive: true, grants }
+}
