@@ -7,7 +7,7 @@ use std::process::Command;
 /// Builds with the dev profile, which comes to its first result soonest, and runs `windlass demo` with `args`.
 pub fn run(args: &[String]) -> Result<()> {
     let project = Project::find()?;
-    println!("building windlass (a few minutes at the first time, seconds after that)");
+    eprintln!("building windlass (a few minutes at the first time, seconds after that)");
     project::run(project.cargo().args(["build", "--package", "windlass-cli"]))?;
     let binary = project.built("debug", "windlass");
     let status = Command::new(&binary).arg("demo").args(args).status();

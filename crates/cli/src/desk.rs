@@ -272,6 +272,7 @@ pub fn failed_send(error: SendError) -> Failure {
     match error {
         SendError::Rejected(rejected) => Failure::usage(rejected.to_string()),
         SendError::Failed(_) | SendError::Closed => Failure::new(Code::Store, error.to_string()),
+        SendError::Broke(_) => Failure::new(Code::Failed, error.to_string()),
     }
 }
 

@@ -92,7 +92,6 @@ fn run(line: Line) -> Ended {
 
 /// On this thread: the quickest start for one session.
 fn alone(work: impl Future<Output = Ended>) -> Ended {
-    if std::env::var("WL_RT").is_ok() { return together(work); }
     block_on(tokio::runtime::Builder::new_current_thread(), work)
 }
 

@@ -108,6 +108,12 @@ impl Kept {
     }
 }
 
+/// Bytes that stay for the session's life, without the room they grew in.
+pub(crate) fn packed(mut bytes: Vec<u8>) -> Bytes {
+    bytes.shrink_to_fit();
+    bytes.into()
+}
+
 /// What stands in the place of a picture or document whose bytes are lost: the session goes on without them.
 pub(crate) fn missing(what: &str, media_type: &str, blob: &BlobRef) -> String {
     format!("[{what} ({media_type}, {} bytes) that is no longer available]", blob.bytes)

@@ -55,7 +55,11 @@ pub struct ToolSpec {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelEvent {
     /// With what is known of the usage before the answer: the input, or nothing.
-    Started { id: String, model: String, usage: Usage },
+    Started {
+        id: String,
+        model: String,
+        usage: Usage,
+    },
     BlockStarted {
         index: u32,
         kind: BlockKind,

@@ -72,7 +72,8 @@ impl Handle {
             told: HashMap::new(),
             ready: VecDeque::new(),
             late: vec![],
-            live: None, over: None
+            live: None,
+            over: None,
         }
     }
 

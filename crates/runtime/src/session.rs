@@ -56,16 +56,19 @@ struct News {
     items: Vec<Arrival>,
     blobs: Vec<(BlobRef, Bytes)>,
     /// Sent back once the batch is stored.
-    acks: Vec<(oneshot::Sender<Result<Seq, Rejected>>, Result<Seq, Rejected>)>,
+    acks: Vec<(Reply, Result<Seq, Rejected>)>,
     closing: bool,
     /// Told once the session lies.
     waiting: Vec<oneshot::Sender<()>>,
 }
 
+/// The way back to who asked for something.
+type Reply = oneshot::Sender<Result<Seq, Rejected>>;
+
 enum Arrival {
     Fact { work: Seq, event: Event },
     Delta(Piece),
-    Wish { command: Command, from_store: Option<InputId>, reply: Option<oneshot::Sender<Result<Seq, Rejected>>> },
+    Wish { command: Command, from_store: Option<InputId>, reply: Option<Reply> },
 }
 
 impl Arrival {
@@ -212,9 +215,14 @@ impl Session {
         Ok(())
     }
 
-    /// A fact that stays true when the session is resumed: the end of a call that did more than look.
+    /// A fact that stays true when the session is resumed, as the end of a call that did more than look. What ended
+    /// only because it was called back here is none: it is begun again.
     fn is_final(&self, work: Seq, event: &Event) -> bool {
-        let Event::ToolFinished(finished) = event else { return !matches!(event, Event::ModelCancelled { .. }) };
+        let finished = match event {
+            Event::ToolFinished(finished) => finished,
+            Event::ModelCancelled { .. } | Event::CompactionFailed { .. } | Event::TurnFinished { .. } => return false,
+            _ => return true,
+        };
         let plan = self.state.call(&finished.call).and_then(|call| call.plan.as_ref());
         let looked = plan.is_some_and(|plan| plan.on_crash != OnCrash::Unknown);
         finished.work == work && (finished.outcome != Outcome::Cancelled || !looked)

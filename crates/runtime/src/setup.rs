@@ -42,9 +42,14 @@ pub struct Setup {
 /// Finds models by `PROVIDER/NAME`, and their prices where they are known.
 #[derive(Clone)]
 pub struct Models {
-    pub find: Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, String> + Send + Sync>,
-    pub prices: Arc<dyn Fn(&str) -> Option<Prices> + Send + Sync>,
+    pub find: FindModel,
+    pub prices: FindPrices,
 }
+
+/// The model of that name, or why there is none, with the way out.
+pub type FindModel = Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, String> + Send + Sync>;
+/// Its prices; none where they are unknown.
+pub type FindPrices = Arc<dyn Fn(&str) -> Option<Prices> + Send + Sync>;
 
 /// Looks at the state of a turn that is about to end; a text sends the model back to work with it.
 pub type StopCheck = Arc<dyn Fn(&State) -> Option<String> + Send + Sync>;

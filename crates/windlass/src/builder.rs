@@ -8,7 +8,7 @@ use windlass_kernel::{Parameters, PermissionMode, Profile, SessionId, State};
 use windlass_llm::{Anthropic, Endpoint, Http, HttpError, HttpOptions, Model, OpenAiChat, Prices};
 use windlass_policy::Policy;
 use windlass_prompt::Facts;
-use windlass_runtime::{Models, NewSession, Setup, StopCheck, World};
+use windlass_runtime::{FindModel, FindPrices, Models, NewSession, Setup, StopCheck, World};
 use windlass_store::{MemoryStore, Store};
 use windlass_tools::{Tool, Tools};
 
@@ -30,7 +30,7 @@ pub struct AgentBuilder {
     facts: Facts,
     interactive: bool,
     stop_checks: Vec<StopCheck>,
-    prices: Arc<dyn Fn(&str) -> Option<Prices> + Send + Sync>,
+    prices: FindPrices,
     scratch: Option<PathBuf>,
     env: BTreeMap<String, String>,
     always_sync: bool,
@@ -259,8 +259,6 @@ impl AgentBuilder {
         Ok(Agent { setup: Arc::new(setup), defaults })
     }
 }
-
-type FindModel = Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, String> + Send + Sync>;
 
 fn find_models(own: Option<Arc<dyn Model>>, providers: Providers, http: Http) -> FindModel {
     Arc::new(move |name| {

@@ -14,7 +14,8 @@ use windlass::{Agent, Session, Turn};
 
 /// One message that runs `commands`, calls c0, c1, …; then `rest`.
 fn commands(commands: &[&str], rest: &str) -> String {
-    let call = |(n, command): (usize, &&str)| format!("{{ tool = 'bash', id = 'c{n}', input = {{ command = '{command}' }} }}");
+    let call =
+        |(n, command): (usize, &&str)| format!("{{ tool = 'bash', id = 'c{n}', input = {{ command = '{command}' }} }}");
     let calls: Vec<_> = commands.iter().enumerate().map(call).collect();
     format!("[[step]]\nblocks = [{}]\n{rest}", calls.join(", "))
 }
@@ -81,7 +82,8 @@ async fn s4_11_a_write_is_asked_about_with_its_difference() {
 
 #[tokio::test]
 async fn readers_inside_the_folder_are_not_asked_about() {
-    let workshop = Workshop::playing(&format!("[[step]]\nblocks = [{{ tool = 'read', input = {{ path = 'a' }} }}]\n{DONE}"));
+    let workshop =
+        Workshop::playing(&format!("[[step]]\nblocks = [{{ tool = 'read', input = {{ path = 'a' }} }}]\n{DONE}"));
     workshop.write("a", "alpha");
     let agent = workshop.asking().build().unwrap();
     let session = agent.open().await.unwrap();
@@ -129,7 +131,8 @@ async fn a_rule_answers_nothing_that_it_does_not_cover() {
 
 #[tokio::test]
 async fn a_tool_that_always_asks_is_not_answered_for_by_a_rule() {
-    let calls = "{ tool = 'strict', id = 'one', input = { n = 1 } }, { tool = 'strict', id = 'two', input = { n = 2 } }";
+    let calls =
+        "{ tool = 'strict', id = 'one', input = { n = 1 } }, { tool = 'strict', id = 'two', input = { n = 2 } }";
     let workshop = Workshop::playing(&format!("[[step]]\nblocks = [{calls}]\n{DONE}"));
     let strict = Odd { confirm: Confirm::Always, ..Odd::reader("strict", Act::Say("done")) };
     let agent = workshop.asking().tool(strict).build().unwrap();
@@ -235,10 +238,9 @@ async fn changed_arguments_are_checked_as_the_models_are() {
     let agent = workshop.asking().build().unwrap();
     let (session, mut turn) = begun(&agent).await;
     let (call, asked) = question(&mut turn).await;
-    for (input, complaint) in [
-        (json!({"comand": "echo"}), "`command` is missing"),
-        (json!({"command": "rm -rf /"}), "refused in every mode"),
-    ] {
+    for (input, complaint) in
+        [(json!({"comand": "echo"}), "`command` is missing"), (json!({"command": "rm -rf /"}), "refused in every mode")]
+    {
         let changed = Some(Changed { input, plan: CallPlan::default() });
         let answer = Answered { changed, ..*answer(&call, &asked, Decision::Allow) };
         let error = send(&session, Box::new(answer)).await.unwrap_err().to_string();
@@ -374,7 +376,8 @@ async fn a_models_question_nobody_can_hear_is_answered_so() {
 
 #[tokio::test]
 async fn s1_13_three_denials_in_a_row_end_the_turn() {
-    let workshop = Workshop::playing("[[step]]\nrounds = 9\nblocks = [{ tool = 'bash', input = { command = 'touch made' } }]");
+    let workshop =
+        Workshop::playing("[[step]]\nrounds = 9\nblocks = [{ tool = 'bash', input = { command = 'touch made' } }]");
     let agent = workshop.agent().mode(PermissionMode::Default).build().unwrap();
     let session = agent.open().await.unwrap();
     let answer = soon(session.run("go on")).await.unwrap();

@@ -13,7 +13,9 @@ const DONE: &str = "repeat = true\n[[step]]\nblocks = [{ text = 'done' }]";
 
 #[test]
 fn s4_05_one_prompt_runs_to_its_answer_on_a_plain_thread() {
-    let workshop = Workshop::playing("[[step]]\nblocks = [{ tool = 'ls', input = { path = '.' } }]\n[[step]]\nblocks = [{ text = 'nothing here' }]");
+    let workshop = Workshop::playing(
+        "[[step]]\nblocks = [{ tool = 'ls', input = { path = '.' } }]\n[[step]]\nblocks = [{ text = 'nothing here' }]",
+    );
     let answer = workshop.agent().build().unwrap().run("what is here?").unwrap();
     assert_eq!((answer.text.as_str(), answer.end), ("nothing here", End::Done));
     assert_eq!((answer.tally.model_calls, answer.tally.tool_runs), (2, 1));
@@ -50,7 +52,12 @@ async fn s0_02_the_stream_begins_with_the_prompt_and_ends_with_the_end_of_its_tu
     assert!(matches!(records.last().unwrap().event, Event::TurnFinished { end: End::Done, .. }));
     let (begun, first_delta) = (
         frames.iter().position(|frame| matches!(frame, Frame::Delta(_))).unwrap(),
-        frames.iter().position(|frame| matches!(frame, Frame::Record(record) if matches!(record.event, Event::BlockFinished { .. }))).unwrap(),
+        frames
+            .iter()
+            .position(
+                |frame| matches!(frame, Frame::Record(record) if matches!(record.event, Event::BlockFinished { .. })),
+            )
+            .unwrap(),
     );
     assert!(begun < first_delta, "progress comes before the whole");
     let heard: String = frames.iter().filter_map(delta).collect();
@@ -200,8 +207,10 @@ async fn a_note_is_shown_with_the_next_round_and_one_that_wakes_opens_a_turn() {
     let workshop = Workshop::playing(DONE);
     let agent = workshop.agent().build().unwrap();
     let session = agent.open().await.unwrap();
-    let note = |n: u64, text: &str, wakes| {
-        Command::Note { input: InputId(uuid::Uuid::from_u64_pair(9, n)), text: text.into(), wakes }
+    let note = |n: u64, text: &str, wakes| Command::Note {
+        input: InputId(uuid::Uuid::from_u64_pair(9, n)),
+        text: text.into(),
+        wakes,
     };
     session.handle().send(note(1, "it rains", false)).await.unwrap();
     assert_eq!(workshop.server.requests().len(), 0);

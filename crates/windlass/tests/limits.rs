@@ -47,7 +47,9 @@ async fn s0_12_the_limits_of_the_profiles_hold() {
 
 #[tokio::test]
 async fn a_limit_is_a_turns_own_and_the_next_prompt_goes_on() {
-    let workshop = Workshop::playing("[[step]]\nrounds = 2\nblocks = [{ tool = 'ls', input = { path = '.' } }]\n[[step]]\nblocks = [{ text = 'done' }]");
+    let workshop = Workshop::playing(
+        "[[step]]\nrounds = 2\nblocks = [{ tool = 'ls', input = { path = '.' } }]\n[[step]]\nblocks = [{ text = 'done' }]",
+    );
     let profile = Profile { max_turns: 2, ..Profile::default() };
     let agent = workshop.agent().profile(profile).build().unwrap();
     let session = agent.open().await.unwrap();
@@ -99,7 +101,8 @@ async fn s3_13_a_session_that_has_spent_its_tokens_asks_the_model_nothing_more()
 #[tokio::test]
 async fn s3_20_a_reply_that_hit_its_limit_is_continued_three_times_with_these_words() {
     for protocol in PROTOCOLS {
-        let workshop = Workshop::playing("[[step]]\nrounds = 9\nstop = 'max_tokens'\nblocks = [{ text = 'and then ' }]");
+        let workshop =
+            Workshop::playing("[[step]]\nrounds = 9\nstop = 'max_tokens'\nblocks = [{ text = 'and then ' }]");
         let (answer, state) = run(&workshop, Profile::default(), protocol).await;
         assert_eq!(answer.end, End::OutputLimit { continuations: 3 });
         assert_eq!(workshop.server.requests().len(), 4);

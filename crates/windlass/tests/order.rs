@@ -23,11 +23,12 @@ async fn told(script: &str, profile: &str) -> (Vec<String>, State, usize) {
     let workshop = Workshop::playing(script);
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let slow = Slow::new();
-    let agent = workshop.agent().store(store.clone()).tool(slow.clone()).profile(Profile::named(profile).unwrap());
-    let session = agent.build().unwrap().open().await.unwrap();
+    let agent = workshop.agent().store(store).tool(slow.clone()).profile(Profile::named(profile).unwrap());
+    let agent = agent.build().unwrap();
+    let session = agent.open().await.unwrap();
     session.run("look around").await.unwrap();
-    let state = session.handle().state().await.unwrap();
-    (story(&log(&store, session.id()).await), state, slow.most.load(Ordering::SeqCst))
+    let (story, state) = checked_story(&agent, &session).await;
+    (story, state, slow.most.load(Ordering::SeqCst))
 }
 
 #[tokio::test]
@@ -83,7 +84,7 @@ async fn s2_08_a_failing_bash_kills_its_running_sibling_and_each_has_a_result() 
     let agent = workshop.agent().profile(Profile::named("s2-query").unwrap()).build().unwrap();
     let session = agent.open().await.unwrap();
     session.run("run these").await.unwrap();
-    let state = session.handle().state().await.unwrap();
+    let state = checked(&agent, &session).await;
     let results = results(&state);
     assert_eq!(results.len(), 3, "{results:#?}");
     assert!(results[0].starts_with("long: ") && results[2].starts_with("other: "), "{results:#?}");

@@ -123,7 +123,8 @@ async fn a_writer_whose_process_is_gone_never_runs_again_and_its_outcome_is_unkn
 
 #[tokio::test]
 async fn an_answer_that_was_cut_off_is_asked_for_again() {
-    let workshop = Workshop::playing("[[step]]\nfragment = 4\ngap_ms = 30\nblocks = [{ text = 'one two three four five six' }]");
+    let workshop =
+        Workshop::playing("[[step]]\nfragment = 4\ngap_ms = 30\nblocks = [{ text = 'one two three four five six' }]");
     let agent = workshop.agent().store(workshop.store()).build().unwrap();
     let session = agent.open().await.unwrap();
     let mut turn = session.submit("count").await.unwrap();
@@ -139,6 +140,46 @@ async fn an_answer_that_was_cut_off_is_asked_for_again() {
     assert_eq!(answer.text, "one two three four five six");
     assert_eq!(checked(&agent, &session).await.messages.len(), 2);
     assert_eq!(workshop.server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_turn_that_was_about_to_end_ends_as_it_would_have() {
+    let workshop = Workshop::playing(DONE);
+    let slow = |_: &State| {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        None
+    };
+    let agent = workshop.agent().store(workshop.store()).stop_check(slow).build().unwrap();
+    let session = agent.open().await.unwrap();
+    let mut turn = session.submit("go on").await.unwrap();
+    until(&mut turn, |event| matches!(event, Event::Began { step: Step::Finish { .. } }).then_some(())).await;
+    session.handle().close().await;
+
+    let (agent, session) = again(&workshop, session.id()).await;
+    assert_eq!(soon(session.rejoin(Seq(1)).finish()).await.unwrap().end, End::Done);
+    assert_eq!(workshop.server.requests().len(), 1);
+    checked(&agent, &session).await;
+}
+
+#[tokio::test]
+async fn a_compaction_that_was_cut_off_is_made_again() {
+    let ask = "when = { last_user = 'six headings' }";
+    let script = format!(
+        "[[step]]\n{ask}\nhang = {{ before_answer = true }}\n[[step]]\nrounds = 9\nblocks = [{{ text = 'yes' }}]"
+    );
+    let workshop = Workshop::playing(&script);
+    let agent = workshop.agent().store(workshop.store()).build().unwrap();
+    let session = agent.open().await.unwrap();
+    for _ in 0..7 {
+        soon(session.run("is it?")).await.unwrap();
+    }
+    let mut turn = session.submit("/compact").await.unwrap();
+    until(&mut turn, |event| matches!(event, Event::ModelCalled(_)).then_some(())).await;
+    session.handle().close().await;
+
+    let (_agent, session) = again(&workshop, session.id()).await;
+    let state = session.handle().state().await.unwrap();
+    assert!(state.compacting.is_some(), "the wish is still there");
 }
 
 #[tokio::test]
@@ -195,7 +236,9 @@ async fn a_picture_in_a_prompt_that_waited_outlives_the_process() {
 
 #[tokio::test]
 async fn who_takes_a_session_over_is_its_only_writer() {
-    let script = format!("[[step]]\nblocks = [{{ tool = 'bash', id = 'c', input = {{ command = 'echo one >> out' }} }}]\n{DONE}");
+    let script = format!(
+        "[[step]]\nblocks = [{{ tool = 'bash', id = 'c', input = {{ command = 'echo one >> out' }} }}]\n{DONE}"
+    );
     let workshop = Workshop::playing(&script);
     let agent = workshop.asking().store(workshop.store()).build().unwrap();
     let first = agent.open().await.unwrap();
@@ -249,7 +292,8 @@ async fn a_full_store_stops_the_turn_loudly_before_the_next_side_effect_and_room
     assert!(refused.to_string().contains("the disk is full"), "{refused}");
 
     let records = log(&small, session.id()).await;
-    let begun = records.iter().filter(|record| matches!(record.event, Event::Began { step: Step::RunTool { .. } })).count();
+    let begun =
+        records.iter().filter(|record| matches!(record.event, Event::Began { step: Step::RunTool { .. } })).count();
     let written = workshop.read("ledger").lines().count();
     assert!(written > 0 && written <= begun && begun < 30, "{written} lines, {begun} begun");
     State::fold(&records).check().unwrap();
@@ -300,7 +344,7 @@ async fn what_another_process_left_is_taken_up_once_by_a_session_that_runs() {
 }
 
 #[tokio::test]
-async fn s3_15_what_another_process_left_is_taken_up_however_busy_the_stream_is() {
+async fn what_another_process_left_is_taken_up_however_busy_the_stream_is() {
     let words = "a word and ".repeat(60);
     let script = format!("[[step]]\nfragment = 11\ngap_ms = 50\nblocks = [{{ text = '{words}' }}]\n{DONE}");
     let workshop = Workshop::playing(&script);

@@ -147,7 +147,8 @@ async fn s0_24_s4_12_wrong_arguments_are_told_with_how_to_mend_them() {
 
 #[tokio::test]
 async fn arguments_that_are_no_json_do_not_run() {
-    let script = format!("[[step]]\nblocks = [{{ tool = 'bash', id = 'c', raw_input = '{{\"command\": \"touch ma' }}]\n{DONE}");
+    let script =
+        format!("[[step]]\nblocks = [{{ tool = 'bash', id = 'c', raw_input = '{{\"command\": \"touch ma' }}]\n{DONE}");
     let workshop = Workshop::playing(&script);
     let (story, result) = called(&workshop.agent().build().unwrap()).await;
     assert!(!story.contains(&"run c".to_owned()), "{story:#?}");
@@ -219,8 +220,10 @@ async fn s4_08_s4_11_a_tool_that_wants_to_be_confirmed_is_unless_a_rule_or_the_m
 }
 
 #[tokio::test]
-async fn s2_23_the_fixed_part_of_the_request_is_the_same_bytes_in_every_round() {
-    let workshop = Workshop::playing("[[step]]\nrounds = 3\nblocks = [{ tool = 'ls', input = { path = '.' } }]\n[[step]]\nblocks = [{ text = 'done' }]");
+async fn the_fixed_part_of_the_request_is_the_same_bytes_in_every_round() {
+    let workshop = Workshop::playing(
+        "[[step]]\nrounds = 3\nblocks = [{ tool = 'ls', input = { path = '.' } }]\n[[step]]\nblocks = [{ text = 'done' }]",
+    );
     let agent = workshop.agent().build().unwrap();
     let session = agent.open().await.unwrap();
     soon(session.run("go on")).await.unwrap();

@@ -10,9 +10,11 @@ use windlass::store::{MemoryStore, Store};
 
 async fn run(workshop: &Workshop) -> (Vec<String>, State, windlass::Answer) {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let session = workshop.agent().store(store.clone()).build().unwrap().open().await.unwrap();
+    let agent = workshop.agent().store(store).build().unwrap();
+    let session = agent.open().await.unwrap();
     let answer = session.run("go").await.unwrap();
-    (story(&log(&store, session.id()).await), session.handle().state().await.unwrap(), answer)
+    let (story, state) = checked_story(&agent, &session).await;
+    (story, state, answer)
 }
 
 #[tokio::test]
@@ -104,7 +106,7 @@ async fn a_whole_writer_of_a_cut_message_is_not_trusted() {
 }
 
 #[tokio::test]
-async fn s2_12_three_failures_in_a_row_end_the_turn_with_the_first_cause() {
+async fn s2_11_three_failures_in_a_row_end_the_turn_with_the_first_cause() {
     let workshop = Workshop::playing(
         r#"
         [[step]]

@@ -145,7 +145,7 @@ pub fn effects_fit(ledger: &[String], last_request: &Value) -> Result<(), String
 
 /// Whether a failed result says that the command may have run.
 fn owns_up(text: &str) -> bool {
-    ["unknown", "not known", "cancelled", "killed", "interrupted"].iter().any(|word| text.to_lowercase().contains(word))
+    text.to_lowercase().contains("outcome unknown")
 }
 
 #[cfg(test)]
@@ -214,8 +214,8 @@ mod tests {
     fn an_effect_that_was_kept_quiet_or_made_twice_is_found() {
         let line = || script::line(0);
         assert!(effects_fit(&[line()], &answered("", false)).is_ok());
-        assert!(effects_fit(&[line()], &answered("the outcome is unknown", true)).is_ok());
-        assert!(effects_fit(&[], &answered("the outcome is unknown", true)).is_ok());
+        assert!(effects_fit(&[line()], &answered("Outcome unknown: it may have run.", true)).is_ok());
+        assert!(effects_fit(&[], &answered("Outcome unknown: it may have run.", true)).is_ok());
         assert!(effects_fit(&[], &answered("", false)).is_err());
         assert!(effects_fit(&[line()], &answered("it was not run", true)).is_err());
         assert!(effects_fit(&[line(), line()], &answered("", false)).is_err());

@@ -2,7 +2,7 @@
 
 use crate::body::{Segments, write_items, write_json};
 use crate::endpoint::Target;
-use crate::memo::{Encode, Parts, missing};
+use crate::memo::{Encode, Parts, missing, packed};
 use crate::{Request, SystemSection, ToolSpec};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
@@ -165,7 +165,7 @@ impl Encode for Wire<'_> {
             }
         }
         // No breakpoints here: the servers find common beginnings on their own.
-        Parts { role: message.role, results: results.into(), others: others.into(), markable: false }
+        Parts { role: message.role, results: packed(results), others: packed(others), markable: false }
     }
 }
 

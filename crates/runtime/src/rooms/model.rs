@@ -41,7 +41,8 @@ pub(crate) async fn speak(speech: Speech, cancel: CancellationToken, reporter: R
         Err(message) => return reporter.fact(failed(work, FailureKind::Invalid, message)).await,
     };
     let (stream, sent) = (model.call(speech.request), Instant::now());
-    let mut listening = Listening { stream, sent, first_token_ms: None, prices: speech.prices, heard: Usage::default() };
+    let mut listening =
+        Listening { stream, sent, first_token_ms: None, prices: speech.prices, heard: Usage::default() };
     loop {
         let read = tokio::select! {
             biased;
@@ -144,7 +145,9 @@ fn backoff(failed: u32, retry_after_ms: Option<u64>, work: Seq) -> Duration {
 
 fn too_long_a_wait(failure: &str, asked_ms: u64) -> String {
     let (asked, most) = (asked_ms.div_ceil(1000), BACKOFF_MAX.as_secs());
-    format!("{failure}; the provider asks to wait {asked} s, and waits longer than {most} s are not sat out: try again then, or use another model")
+    format!(
+        "{failure}; the provider asks to wait {asked} s, and waits longer than {most} s are not sat out: try again then, or use another model"
+    )
 }
 
 fn failed(work: Seq, kind: FailureKind, message: String) -> Event {

@@ -35,11 +35,6 @@ impl Db {
     pub fn explain(&self, error: rusqlite::Error) -> StoreError {
         error::explain(&self.path, error)
     }
-
-    /// A value that the schema excludes was found.
-    pub fn broken(&self, message: String) -> StoreError {
-        StoreError::Unavailable { path: self.path.to_string(), message }
-    }
 }
 
 pub(super) fn key(session: SessionId) -> [u8; 16] {

@@ -13,6 +13,8 @@ pub(super) const BUSY_TIMEOUT_MS: u64 = 5000;
 /// Pages of log before they are moved to the main file: 4 MiB. A checkpoint costs two fsyncs, so few of them; but
 /// the next start reads what is left of the log, so not too few.
 const CHECKPOINT_PAGES: u32 = 1000;
+/// KiB of pages a connection keeps: logs are written at their ends and read once, so there is little to keep.
+const CACHE_KIB: u32 = 512;
 
 /// Marks the file as ours, so that another program's database is not filled with our tables.
 const APPLICATION_ID: i32 = 0x776e_646c;
@@ -168,7 +170,9 @@ fn prepare(connection: &mut Connection) -> rusqlite::Result<Tables> {
 
 fn configure(connection: &Connection, options: SqliteOptions) -> rusqlite::Result<()> {
     // fullfsync: where fsync alone does not reach the disk (macOS), ask for what does.
-    connection.execute_batch(&format!("PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}; PRAGMA fullfsync = ON"))?;
+    connection.execute_batch(&format!(
+        "PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}; PRAGMA cache_size = -{CACHE_KIB}; PRAGMA fullfsync = ON"
+    ))?;
     if let Some(pages) = options.max_pages {
         connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
     }
