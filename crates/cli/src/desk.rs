@@ -52,6 +52,11 @@ impl Desk {
         Ok(Desk { environment, flags, settings, store, worker, folder })
     }
 
+    /// A desk for what needs no session: a store that cannot be used is no reason to fail.
+    pub fn without_store(flags: Flags, environment: Environment) -> Result<Desk, Failure> {
+        Desk::new(Flags { store: Some(Shelf::Memory), ..flags }, environment)
+    }
+
     /// Reads the configuration anew: a flag has changed.
     pub fn reload(&mut self) -> Result<(), Failure> {
         self.settings = Settings::load(&self.flags, &self.environment, &self.folder)?;

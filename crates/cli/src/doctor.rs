@@ -1,6 +1,8 @@
 //! `windlass doctor`: what is there, what is missing, and whether the sessions are whole.
 
+use crate::args::Flags;
 use crate::desk::Desk;
+use crate::environment::Environment;
 use crate::exit::{Code, Ended, Failure};
 use crate::local::{self, CANDIDATES};
 use crate::settings::PROJECT_CONFIG;
@@ -12,30 +14,27 @@ use windlass_store::{SessionFilter, SessionInfo};
 /// Sessions whose logs are folded: the newest.
 const FOLDED: usize = 20;
 
-pub async fn examine(desk: &Desk) -> Ended {
-    let mut text = format!("windlass {}, event schema {SCHEMA_VERSION}\n\n", env!("CARGO_PKG_VERSION"));
-    text += &files(desk);
-    text += &models(desk)?;
+pub async fn examine(flags: Flags, environment: Environment) -> Ended {
+    let desk = Desk::without_store(flags.clone(), environment.clone())?;
+    print(&format!(
+        "windlass {}, event schema {SCHEMA_VERSION}\n\n{}{}\nstore\n",
+        env!("CARGO_PKG_VERSION"),
+        files(&desk),
+        models(&desk)?
+    ));
+    // Last, so that all the rest is told even if it fails.
+    let desk = Desk::new(flags, environment)?;
     let sessions = desk.store.sessions(SessionFilter::default()).await?;
-    text += &format!(
-        "\nstore\n  {} opens, {}\n",
-        desk.settings.store_path.display(),
-        words::count(sessions.len() as u64, "session")
-    );
-    let wounds = fold(desk, &sessions).await;
-    let folded = sessions.len().min(FOLDED) as u64;
-    text += &match wounds.len() {
-        0 => format!("  {} folded: whole\n", words::count(folded, "newest log")),
-        _ => wounds.concat(),
-    };
-    print(&text);
-    match wounds.len() {
-        0 => Ok(Code::Done),
-        wounded => Err(Failure::new(
-            Code::Store,
-            format!("{} not whole; `windlass log ID` shows what can be read", words::count(wounded as u64, "session")),
-        )),
+    let count = words::count(sessions.len() as u64, "session");
+    print(&format!("  {} opens, {count}\n", desk.settings.store_path.display()));
+    let wounds = fold(&desk, &sessions).await;
+    if wounds.is_empty() {
+        print(&format!("  {} folded: whole\n", words::count(sessions.len().min(FOLDED) as u64, "newest log")));
+        return Ok(Code::Done);
     }
+    print(&wounds.concat());
+    let wounded = words::count(wounds.len() as u64, "session");
+    Err(Failure::new(Code::Store, format!("not whole: {wounded}; `windlass log ID` shows what can be read of each")))
 }
 
 fn files(desk: &Desk) -> String {

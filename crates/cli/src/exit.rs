@@ -80,7 +80,7 @@ pub fn code_of(end: &End) -> Code {
 pub fn explain(end: &End) -> Option<String> {
     Some(match end {
         End::Done => return None,
-        End::Interrupted => "interrupted; the session is kept, and -c goes on with it".into(),
+        End::Interrupted => "interrupted; the session is kept".into(),
         End::MaxTurns { turns } => {
             format!("stopped after {turns} model calls (--max-turns); -c with a higher limit goes on")
         }

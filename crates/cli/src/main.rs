@@ -66,7 +66,7 @@ fn run(line: Line) -> Ended {
         return Err(Failure::usage(message));
     }
     let environment = Environment::look()?;
-    let desk = |environment| Desk::new(flags, environment);
+    let desk = |environment| Desk::new(flags.clone(), environment);
     match noun {
         None if ask.prompt.is_some() => {
             let prompt = prompt::assemble(&ask, &environment)?;
@@ -78,14 +78,16 @@ fn run(line: Line) -> Ended {
         Some(Noun::Log { id, json, from }) => alone(log::show(&desk(environment)?, &id, json, from)),
         Some(Noun::State { id, at, json }) => alone(state::show(&desk(environment)?, &id, at, json)),
         Some(Noun::Send { id, text }) => alone(send::send(&desk(environment)?, &id, &text)),
-        Some(Noun::Tool { verb: ToolVerb::List { json } }) => tool::list(&desk(environment)?, json),
+        Some(Noun::Tool { verb: ToolVerb::List { json } }) => {
+            tool::list(&Desk::without_store(flags, environment)?, json)
+        }
         Some(Noun::Tool { verb: ToolVerb::Run { name, input, json } }) => {
             together(tool::run(&desk(environment)?, &name, &input, json))
         }
         Some(Noun::Mock(stage)) => alone(mock::serve(stage)),
         Some(Noun::Demo(wish)) => alone(demo::run(wish, environment)),
-        Some(Noun::Doctor) => alone(doctor::examine(&desk(environment)?)),
-        Some(Noun::Config) => effective::show(&desk(environment)?),
+        Some(Noun::Doctor) => alone(doctor::examine(flags, environment)),
+        Some(Noun::Config) => effective::show(&Desk::without_store(flags, environment)?),
         Some(Noun::Bench { sessions, prompt }) => together(bench::run(desk(environment)?, sessions, &prompt)),
     }
 }

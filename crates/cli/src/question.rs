@@ -37,7 +37,9 @@ impl Waiting {
             false => indented(preview, PREVIEW_LINES),
         };
         let mut text = format!("  {}{preview}", look.paint(Shade::Bold, &format!("may this run? {call}")));
-        text += &format!("\n  in {}", harmless(folder));
+        if !impact.contains(folder) {
+            text += &format!("\n  in {}", harmless(folder));
+        }
         if !impact.is_empty() {
             text += &format!("\n  {}", harmless(impact));
         }

@@ -71,7 +71,7 @@ fn an_approval_shows_the_command_and_takes_yes() {
     let told = stage.type_in(&[], "go\nwhat?\ny\nexit\n").code(0).out_has("may this run? bash touch made.txt");
     let told = told.out_has("[y]es once, [s]ession, [a]lways ").out_has("`what?` is no answer").out_has("That was it.");
     let folder = stage.work().canonicalize().expect("the folder is there");
-    told.out_has(&format!("  in {}", folder.display()));
+    told.out_has(&format!(" in {}", folder.display()));
     assert!(stage.work().join("made.txt").exists());
 }
 

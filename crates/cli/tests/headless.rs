@@ -232,7 +232,7 @@ fn s0_04_pictures_and_data_go_with_the_prompt() {
     stage.write("broken.json", "{");
     stage.run(&["-p", "look", "--image", "dot.png", "--data", "data.json", "--intent", "find a city"]).code(0);
     let asked = &stage.asked()[0];
-    assert!(asked.contains("image/png") && asked.contains("find a city"), "{asked}");
+    assert!(asked.contains("image/png") && asked.contains("find a city") && asked.contains("Riga"), "{asked}");
     stage.run(&["-p", "look", "--image", "data.json"]).code(2).err_has("--image data.json: it is no png");
     stage.run(&["-p", "look", "--data", "broken.json"]).code(2).err_has("--data broken.json: it is no JSON");
 }

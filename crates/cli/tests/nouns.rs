@@ -165,6 +165,15 @@ fn the_doctor_looks_at_everything() {
 }
 
 #[test]
+fn the_doctor_says_what_it_can_even_if_the_store_fails() {
+    let stage = Stage::new(HELLO);
+    stage.write("text.db", &"this is no database ".repeat(500));
+    let told = stage.run(&["doctor", "--config", "store.path=text.db"]).code(5).err_has("text.db");
+    told.out_has("ANTHROPIC_API_KEY is set");
+    stage.run(&["config", "--config", "store.path=text.db"]).code(0).out_has("store.path = \"text.db\"");
+}
+
+#[test]
 fn many_sessions_run_at_once_in_one_process() {
     let script = "sid = 'number (\\d+)'\n[[step]]\nblocks = [{ tool = \"ls\", input = {} }]\n\
                   [[step]]\nblocks = [{ text = \"Done.\" }]\n";

@@ -1,6 +1,6 @@
 //! What every front end holds: two verbs, `send` and `follow`.
 
-use crate::Frame;
+use crate::{Frame, replay};
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -84,17 +84,8 @@ impl Handle {
 
     /// The state as it was once event `seq` had happened, folded from the log.
     pub async fn state_at(&self, seq: Seq) -> Result<State, SendError> {
-        let mut state = State::default();
-        while state.head < seq {
-            let limit = PAGE.min((seq.0 - state.head.0) as usize);
-            let read = self.store.read(self.session, state.head.next(), limit).await;
-            let records = read.map_err(|error| SendError::Failed(Arc::new(error)))?;
-            if records.is_empty() {
-                break;
-            }
-            records.iter().for_each(|record| state.apply(record));
-        }
-        Ok(state)
+        let state = replay(&*self.store, self.session, Some(seq)).await;
+        state.map_err(|error| SendError::Failed(Arc::new(error)))
     }
 
     /// Lays the session down: rooms are called back, the lease is given up.

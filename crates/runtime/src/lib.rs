@@ -12,7 +12,10 @@ mod frame;
 mod handle;
 mod hands;
 mod inbox;
+mod news;
+mod opening;
 mod plan;
+mod replay;
 mod report;
 mod rooms;
 mod session;
@@ -20,5 +23,6 @@ mod setup;
 
 pub use frame::*;
 pub use handle::*;
+pub use replay::replay;
 pub use session::*;
 pub use setup::*;

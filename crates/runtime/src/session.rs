@@ -4,165 +4,48 @@ use crate::briefing::Briefing;
 use crate::draft::Draft;
 use crate::feed::Feed;
 use crate::handle::{Envelope, Followed};
-use crate::hands::{Hands, panic_text};
-use crate::report::{Item, Piece, REPORTS_QUEUED, Report};
+use crate::hands::Hands;
+use crate::news::{Arrival, News};
+use crate::report::Report;
 use crate::rooms;
-use crate::{Handle, NewSession, SendError, Setup, answers, inbox};
-use bytes::Bytes;
-use futures_util::FutureExt;
-use std::panic::AssertUnwindSafe;
+use crate::{SendError, Setup, answers, inbox};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use windlass_kernel::*;
-use windlass_store::{Fence, Input, StoreError};
+use windlass_store::{Fence, StoreError};
 
-/// Commands waiting for the loop before a sender has to wait.
-const COMMANDS_QUEUED: usize = 64;
 /// Reports taken in before the next batch: the inbox is looked at in between, however fast a stream is.
 const REPORTS_GATHERED: usize = 64;
 /// How often inputs left in the store by other processes are looked for.
-const STORE_INBOX_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const STORE_INBOX_EVERY: Duration = Duration::from_secs(1);
 /// Steps of one batch; what the ladder wants beyond that comes in the next, so that no message can hold the loop.
 const STEPS_PER_BATCH: usize = 1_000;
 /// Time the rooms have to come back when the session is closed.
 const CLOSING: Duration = Duration::from_secs(5);
 /// How often it is looked whether the rooms are gone.
 const LEAVING: Duration = Duration::from_millis(5);
-/// Records read from the store at a time when a session is taken up.
-const PAGE: usize = 1_000;
 
 /// One log, one loop, one writer.
 pub struct Session {
-    setup: Arc<Setup>,
-    fence: Fence,
-    state: State,
-    briefing: Briefing,
-    hands: Hands,
-    feed: Feed,
-    inbox: mpsc::Receiver<Envelope>,
-    reports: mpsc::Receiver<Report>,
-    over: Arc<OnceLock<SendError>>,
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) fence: Fence,
+    pub(crate) state: State,
+    pub(crate) briefing: Briefing,
+    pub(crate) hands: Hands,
+    pub(crate) feed: Feed,
+    pub(crate) inbox: mpsc::Receiver<Envelope>,
+    pub(crate) reports: mpsc::Receiver<Report>,
+    pub(crate) over: Arc<OnceLock<SendError>>,
     /// The ladder was stopped at its bound, and goes on at once.
-    restless: bool,
+    pub(crate) restless: bool,
     /// When inputs left in the store are looked for next.
-    look_at: Instant,
-}
-
-/// What came in since the last batch, in order.
-#[derive(Default)]
-struct News {
-    items: Vec<Arrival>,
-    blobs: Vec<(BlobRef, Bytes)>,
-    /// Sent back once the batch is stored.
-    acks: Vec<(Reply, Result<Seq, Rejected>)>,
-    closing: bool,
-    /// Told once the session lies.
-    waiting: Vec<oneshot::Sender<()>>,
-}
-
-/// The way back to who asked for something.
-type Reply = oneshot::Sender<Result<Seq, Rejected>>;
-
-enum Arrival {
-    Fact { work: Seq, event: Event },
-    Delta(Piece),
-    Wish { command: Command, from_store: Option<InputId>, reply: Option<Reply> },
-}
-
-impl Arrival {
-    /// A fact of no room's work.
-    fn known(event: Event) -> Arrival {
-        Arrival::Fact { work: Seq(0), event }
-    }
-
-    /// An input that somebody left in the store.
-    fn left(input: Input) -> Arrival {
-        Arrival::Wish { command: input.command, from_store: Some(input.id), reply: None }
-    }
+    pub(crate) look_at: Instant,
 }
 
 impl Session {
-    /// Opens a new session.
-    pub async fn create(setup: Arc<Setup>, new: NewSession) -> Result<Handle, StoreError> {
-        let fence = setup.store.create(new.session).await?;
-        let opened = Event::Opened {
-            parent: None,
-            forked_from: None,
-            cwd: new.cwd.display().to_string(),
-            agent: new.agent,
-            model: new.model,
-            mode: new.mode,
-            profile: Box::new(new.profile),
-        };
-        Session::start(setup, fence, State::default(), vec![Arrival::known(opened)]).await
-    }
-
-    /// Takes a session up where its log ends.
-    pub async fn resume(setup: Arc<Setup>, session: SessionId) -> Result<Handle, StoreError> {
-        let fence = setup.store.claim(session).await?;
-        let state = match load(&setup, session).await {
-            Ok(state) => state,
-            Err(error) => {
-                let _ = setup.store.release(&fence).await;
-                return Err(error);
-            }
-        };
-        let mut first = vec![Arrival::known(Event::Reopened { worker: setup.worker.clone() })];
-        if !setup.interactive {
-            first.extend(answers::nobody(&state).into_iter().map(Arrival::known));
-        }
-        // What can't be read there must not keep the session shut.
-        first.extend(setup.store.inbox(session).await.unwrap_or_default().into_iter().map(Arrival::left));
-        rooms::tool::kill_leftovers(session, &state);
-        Session::start(setup, fence, state, first).await
-    }
-
-    async fn start(setup: Arc<Setup>, fence: Fence, state: State, first: Vec<Arrival>) -> Result<Handle, StoreError> {
-        let (commands, inbox) = mpsc::channel(COMMANDS_QUEUED);
-        let (to, reports) = mpsc::channel(REPORTS_QUEUED);
-        let over = Arc::new(OnceLock::new());
-        let handle = Handle { session: fence.session, store: setup.store.clone(), inbox: commands, over: over.clone() };
-        let mut session = Session {
-            briefing: Briefing::new(setup.clone()),
-            hands: Hands::new(setup.clone(), fence.session, to),
-            feed: Feed::new(fence.session),
-            setup,
-            fence,
-            state,
-            inbox,
-            reports,
-            over: over.clone(),
-            restless: false,
-            look_at: Instant::now() + STORE_INBOX_EVERY,
-        };
-        let release = session.setup.clone();
-        let mut news = News { items: first, ..News::default() };
-        // The first batch is stored before anybody holds the handle: a session that opens is a session that is there.
-        let steps = match session.first_batch(&mut news).await {
-            Ok(steps) => steps,
-            Err(error) => {
-                let _ = release.store.release(&fence).await;
-                return Err(error);
-            }
-        };
-        // Owned by its handles: it ends when the last of them is gone, or is closed.
-        tokio::spawn(async move {
-            if let Err(panic) = AssertUnwindSafe(session.run(steps)).catch_unwind().await {
-                let _ = over.set(SendError::Broke(panic_text(&*panic).to_owned()));
-                let _ = release.store.release(&fence).await;
-            }
-        });
-        Ok(handle)
-    }
-
-    async fn first_batch(&mut self, news: &mut News) -> Result<Vec<(Seq, Step)>, StoreError> {
-        self.briefing.load_media(&self.state).await?;
-        self.record(news, true).await
-    }
-
-    async fn run(mut self, mut steps: Vec<(Seq, Step)>) {
+    pub(crate) async fn run(mut self, mut steps: Vec<(Seq, Step)>) {
         let mut news = News::default();
         let ended = loop {
             for (work, step) in &steps {
@@ -199,14 +82,14 @@ impl Session {
         while self.hands.are_busy() {
             // A room that has said its last word takes a moment to be gone.
             match tokio::time::timeout(LEAVING, self.reports.recv()).await {
-                Ok(report) => report.into_iter().for_each(|report| take_in(report, news)),
+                Ok(report) => report.into_iter().for_each(|report| news.take_in(report)),
                 Err(_) if Instant::now() > until => break,
                 Err(_) => {}
             }
             self.hands.reap_finished();
         }
         while let Ok(report) = self.reports.try_recv() {
-            take_in(report, news);
+            news.take_in(report);
         }
         news.items.retain(|arrival| matches!(arrival, Arrival::Fact { work, event } if self.is_final(*work, event)));
         let heard = self.feed.all_broken_off();
@@ -229,7 +112,7 @@ impl Session {
     }
 
     /// Applies what came in, decides if it is to, stores all of it in one append, and tells. Returns the steps to act on.
-    async fn record(&mut self, news: &mut News, decide: bool) -> Result<Vec<(Seq, Step)>, StoreError> {
+    pub(crate) async fn record(&mut self, news: &mut News, decide: bool) -> Result<Vec<(Seq, Step)>, StoreError> {
         let mut draft = Draft::new(self.fence, &self.state, self.setup.always_sync);
         draft.blobs.append(&mut news.blobs);
         let mut kept_rules = vec![];
@@ -373,7 +256,7 @@ impl Session {
         tokio::select! {
             biased;
             envelope = self.inbox.recv() => self.open(envelope, news),
-            Some(report) = self.reports.recv() => take_in(report, news),
+            Some(report) = self.reports.recv() => news.take_in(report),
             _ = tokio::time::sleep_until(due) => {}
         }
         while let Ok(envelope) = self.inbox.try_recv() {
@@ -381,7 +264,7 @@ impl Session {
         }
         for _ in 0..REPORTS_GATHERED {
             let Ok(report) = self.reports.try_recv() else { break };
-            take_in(report, news);
+            news.take_in(report);
         }
         // Looked at every time: a stream that never pauses must not keep the clock out.
         if due <= Instant::now() {
@@ -423,34 +306,5 @@ impl Session {
         // A store that fails here will fail, and say so, at the next append.
         let left = self.setup.store.inbox(self.fence.session).await.unwrap_or_default();
         news.items.extend(left.into_iter().map(Arrival::left));
-    }
-}
-
-/// Folds a session's log.
-async fn load(setup: &Setup, session: SessionId) -> Result<State, StoreError> {
-    let mut state = State::default();
-    loop {
-        let records = setup.store.read(session, state.head.next(), PAGE).await?;
-        records.iter().for_each(|record| state.apply(record));
-        if records.len() < PAGE {
-            break;
-        }
-    }
-    if state.head == Seq(0) { Err(StoreError::NoSuchSession(session)) } else { Ok(state) }
-}
-
-fn take_in(report: Report, news: &mut News) {
-    news.blobs.extend(report.blobs);
-    for item in report.items {
-        match (item, news.items.last_mut()) {
-            // Told as one: a frame per network read, not per delta.
-            (Item::Delta(piece), Some(Arrival::Delta(last)))
-                if (last.work, last.index, last.kind) == (piece.work, piece.index, piece.kind) =>
-            {
-                last.text.push_str(&piece.text);
-            }
-            (Item::Delta(piece), _) => news.items.push(Arrival::Delta(piece)),
-            (Item::Fact(event), _) => news.items.push(Arrival::Fact { work: report.work, event }),
-        }
     }
 }

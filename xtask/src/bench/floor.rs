@@ -12,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::error::Error;
+use tokio::net::TcpStream;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -34,11 +35,13 @@ fn main() -> Outcome<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = tokio::task::LocalSet::new();
     let answer = local.block_on(&runtime, async {
-        let start = |n: usize| {
-            let session = converse(address.clone(), prompt.replace("{sid}", &n.to_string()));
-            tokio::task::spawn_local(async { session.await.map_err(|error| error.to_string()) })
-        };
-        let started: Vec<_> = (0..sessions).map(start).collect();
+        let mut started = Vec::new();
+        for n in 0..sessions {
+            // One after the other: more at once than a listener's queue holds would wait for a second.
+            let socket = TcpStream::connect(&address).await?;
+            let session = converse(socket, address.clone(), prompt.replace("{sid}", &n.to_string()));
+            started.push(tokio::task::spawn_local(async { session.await.map_err(|error| error.to_string()) }));
+        }
         let mut answer = String::new();
         for session in started {
             answer = session.await??;
@@ -50,8 +53,7 @@ fn main() -> Outcome<()> {
 }
 
 /// One prompt to its final text, over one connection.
-async fn converse(address: String, prompt: String) -> Outcome<String> {
-    let socket = tokio::net::TcpStream::connect(&address).await?;
+async fn converse(socket: TcpStream, address: String, prompt: String) -> Outcome<String> {
     socket.set_nodelay(true)?;
     let (mut sender, connection) = handshake(TokioIo::new(socket)).await?;
     tokio::task::spawn_local(connection);

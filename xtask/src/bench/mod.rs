@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use sample::{Report, Sample};
 use scenario::{ALL, FILE_BYTES, Scenario, Subject};
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -88,7 +89,9 @@ impl Bench {
         for run in 0..runs {
             for scenario in scenarios {
                 for subject in self.subjects.iter().filter(|subject| scenario.suits(subject)) {
-                    eprint!("\rrun {} of {runs}: {} {}          ", run + 1, scenario.name(), subject.name);
+                    if std::io::stderr().is_terminal() {
+                        eprint!("\rrun {} of {runs}: {} {}          ", run + 1, scenario.name(), subject.name);
+                    }
                     let (report, home) = self.start(subject, *scenario, &mock.url)?;
                     let requests = mock::log(&log)?.split_off(seen);
                     seen += requests.len();
@@ -104,7 +107,9 @@ impl Bench {
                 }
             }
         }
-        eprintln!();
+        if std::io::stderr().is_terminal() {
+            eprintln!();
+        }
         Ok(samples)
     }
 

@@ -51,7 +51,7 @@ const APPLY_DOOR: [(&str, &str); 5] = [
     ("crates/kernel/src/apply/", "the fold itself"),
     ("crates/kernel/src/state.rs", "folds a whole log"),
     ("crates/runtime/src/draft.rs", "the batch that is being recorded"),
-    ("crates/runtime/src/session.rs", "replays the log as a session is taken up"),
+    ("crates/runtime/src/replay.rs", "replays a log"),
     ("xtask/src/sim/", "the simulated runtime"),
 ];
 

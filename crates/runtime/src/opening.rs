@@ -1,0 +1,106 @@
+//! How a session begins: made anew, or taken up where its log ends.
+
+use crate::briefing::Briefing;
+use crate::feed::Feed;
+use crate::hands::{Hands, panic_text};
+use crate::news::{Arrival, News};
+use crate::report::REPORTS_QUEUED;
+use crate::rooms;
+use crate::session::STORE_INBOX_EVERY;
+use crate::{Handle, NewSession, SendError, Session, Setup, answers, replay};
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, OnceLock};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use windlass_kernel::*;
+use windlass_store::{Fence, StoreError};
+
+/// Commands waiting for the loop before a sender has to wait.
+const COMMANDS_QUEUED: usize = 64;
+
+impl Session {
+    /// Opens a new session.
+    pub async fn create(setup: Arc<Setup>, new: NewSession) -> Result<Handle, StoreError> {
+        let fence = setup.store.create(new.session).await?;
+        let opened = Event::Opened {
+            parent: None,
+            forked_from: None,
+            cwd: new.cwd.display().to_string(),
+            agent: new.agent,
+            model: new.model,
+            mode: new.mode,
+            profile: Box::new(new.profile),
+        };
+        Session::start(setup, fence, State::default(), vec![Arrival::known(opened)]).await
+    }
+
+    /// Takes a session up where its log ends.
+    pub async fn resume(setup: Arc<Setup>, session: SessionId) -> Result<Handle, StoreError> {
+        let fence = setup.store.claim(session).await?;
+        let state = match load(&setup, session).await {
+            Ok(state) => state,
+            Err(error) => {
+                let _ = setup.store.release(&fence).await;
+                return Err(error);
+            }
+        };
+        let mut first = vec![Arrival::known(Event::Reopened { worker: setup.worker.clone() })];
+        if !setup.interactive {
+            first.extend(answers::nobody(&state).into_iter().map(Arrival::known));
+        }
+        // What can't be read there must not keep the session shut.
+        first.extend(setup.store.inbox(session).await.unwrap_or_default().into_iter().map(Arrival::left));
+        rooms::tool::kill_leftovers(session, &state);
+        Session::start(setup, fence, state, first).await
+    }
+
+    async fn start(setup: Arc<Setup>, fence: Fence, state: State, first: Vec<Arrival>) -> Result<Handle, StoreError> {
+        let (commands, inbox) = mpsc::channel(COMMANDS_QUEUED);
+        let (to, reports) = mpsc::channel(REPORTS_QUEUED);
+        let over = Arc::new(OnceLock::new());
+        let handle = Handle { session: fence.session, store: setup.store.clone(), inbox: commands, over: over.clone() };
+        let mut session = Session {
+            briefing: Briefing::new(setup.clone()),
+            hands: Hands::new(setup.clone(), fence.session, to),
+            feed: Feed::new(fence.session),
+            setup,
+            fence,
+            state,
+            inbox,
+            reports,
+            over: over.clone(),
+            restless: false,
+            look_at: Instant::now() + STORE_INBOX_EVERY,
+        };
+        let release = session.setup.clone();
+        let mut news = News { items: first, ..News::default() };
+        // The first batch is stored before anybody holds the handle: a session that opens is a session that is there.
+        let steps = match session.first_batch(&mut news).await {
+            Ok(steps) => steps,
+            Err(error) => {
+                let _ = release.store.release(&fence).await;
+                return Err(error);
+            }
+        };
+        // Owned by its handles: it ends when the last of them is gone, or is closed.
+        tokio::spawn(async move {
+            if let Err(panic) = AssertUnwindSafe(session.run(steps)).catch_unwind().await {
+                let _ = over.set(SendError::Broke(panic_text(&*panic).to_owned()));
+                let _ = release.store.release(&fence).await;
+            }
+        });
+        Ok(handle)
+    }
+
+    async fn first_batch(&mut self, news: &mut News) -> Result<Vec<(Seq, Step)>, StoreError> {
+        self.briefing.load_media(&self.state).await?;
+        self.record(news, true).await
+    }
+}
+
+/// A session's state; one whose first event never came to be stored is no session.
+async fn load(setup: &Setup, session: SessionId) -> Result<State, StoreError> {
+    let state = replay(&*setup.store, session, None).await?;
+    if state.head == Seq(0) { Err(StoreError::NoSuchSession(session)) } else { Ok(state) }
+}
