@@ -11,7 +11,7 @@ use std::sync::Arc;
 use windlass::llm::HttpOptions;
 use windlass::runtime::World;
 use windlass::{Agent, Provider, Session};
-use windlass_kernel::{Command, Configured, Event, InputId, Rejected, Seq, SessionId, State};
+use windlass_kernel::{Configured, Event, InputId, Seq, SessionId, State};
 use windlass_prompt::Facts;
 use windlass_runtime::SendError;
 use windlass_store::{MemoryStore, SessionFilter, SessionInfo, SqliteStore, Store, StoreError, Worker};
@@ -177,22 +177,17 @@ impl Desk {
         self.move_to(found)?;
         let opened_with = first_model(&*self.store, found.session).await?;
         let (agent, model) = self.agent(interactive, Some(&opened_with))?;
-        let session = agent.resume(found.session).await?;
-        self.configure(&session, &model).await?;
+        let session = agent.resume_with(found.session, self.change(&model)).await?;
         Ok(Open { session, before: Seq(found.events) })
     }
 
     /// Who may do what is always as said now; the model and the limits only if the command line says so.
-    async fn configure(&self, session: &Session, model: &str) -> Result<(), Failure> {
+    fn change(&self, model: &str) -> Configured {
         let said = self.settings.said;
-        let change = Configured {
+        Configured {
             model: said.model.then(|| model.to_owned()),
             mode: Some(self.settings.mode),
             profile: said.profile.then(|| Box::new(self.settings.profile.clone())),
-        };
-        match session.handle().send(Command::Configure(Box::new(change))).await {
-            Ok(_) | Err(SendError::Rejected(Rejected::NoChange)) => Ok(()),
-            Err(error) => Err(failed_send(error)),
         }
     }
 

@@ -35,8 +35,9 @@ impl Session {
         Session::start(setup, fence, State::default(), vec![Arrival::known(opened)]).await
     }
 
-    /// Takes a session up where its log ends.
-    pub async fn resume(setup: Arc<Setup>, session: SessionId) -> Result<Handle, StoreError> {
+    /// Takes a session up where its log ends, with what `change` sets anew: before anything that was under way is judged
+    /// again.
+    pub async fn resume(setup: Arc<Setup>, session: SessionId, change: Configured) -> Result<Handle, StoreError> {
         let fence = setup.store.claim(session).await?;
         let state = match load(&setup, session).await {
             Ok(state) => state,
@@ -46,6 +47,9 @@ impl Session {
             }
         };
         let mut first = vec![Arrival::known(Event::Reopened { worker: setup.worker.clone() })];
+        if let Ok(event) = state.accept(&Command::Configure(Box::new(change))) {
+            first.push(Arrival::known(event));
+        }
         if !setup.interactive {
             first.extend(answers::nobody(&state).into_iter().map(Arrival::known));
         }

@@ -2,7 +2,7 @@
 
 use crate::{AgentBuilder, Answer, Prompt, RunError, Session};
 use std::sync::Arc;
-use windlass_kernel::SessionId;
+use windlass_kernel::{Configured, SessionId};
 use windlass_runtime::{NewSession, Setup};
 use windlass_store::StoreError;
 
@@ -26,7 +26,12 @@ impl Agent {
 
     /// Takes up a session where its log ends; what was under way goes on.
     pub async fn resume(&self, session: SessionId) -> Result<Session, StoreError> {
-        let handle = windlass_runtime::Session::resume(self.setup.clone(), session).await?;
+        self.resume_with(session, Configured::default()).await
+    }
+
+    /// The same under another model, mode or profile, which hold before anything goes on.
+    pub async fn resume_with(&self, session: SessionId, change: Configured) -> Result<Session, StoreError> {
+        let handle = windlass_runtime::Session::resume(self.setup.clone(), session, change).await?;
         Ok(Session::new(handle, self.setup.world.id.clone()))
     }
 
