@@ -26,7 +26,7 @@ pub fn run(args: &[String]) -> Result<()> {
         std::fs::copy(project.root.join(paper), folder.join(paper)).with_context(|| format!("copying {paper}"))?;
     }
     let archive = project.target.join("dist").join(format!("{name}.tar.gz"));
-    run_command(Command::new("tar").arg("-C").arg(&stage).arg("-czf").arg(&archive).arg(&name))?;
+    run_command(Command::new("tar").arg("-C").arg(&*stage).arg("-czf").arg(&archive).arg(&name))?;
     try_out(&stage, &archive, &name, &version)?;
     println!("binary   {:.1} MB (aim: at most {PROMISED_MB} MB)", megabytes(&binary)?);
     println!("archive  {:.1} MB  {}", megabytes(&archive)?, archive.display());

@@ -1,6 +1,7 @@
 //! Where things are, and how a program is run: what every chore needs.
 
 use anyhow::{Context, Result, bail};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -33,19 +34,46 @@ impl Project {
         self.target.join(profile).join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
     }
 
-    /// An empty folder of this chore's own, under the target folder.
-    pub fn scratch(&self, name: &str) -> Result<PathBuf> {
-        let folder = self.target.join("xtask").join(name);
-        if folder.exists() {
-            std::fs::remove_dir_all(&folder).with_context(|| format!("emptying {}", folder.display()))?;
-        }
+    /// An empty folder of this run's own, under the target folder.
+    pub fn scratch(&self, name: &str) -> Result<Scratch> {
+        let folder = self.target.join("xtask").join(format!("{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
-        Ok(folder)
+        Ok(Scratch { folder, kept: false })
     }
 
     /// The path as it is spoken of: relative to the checkout.
     pub fn relative<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.root).unwrap_or(path)
+    }
+}
+
+/// A folder that is gone when it is dropped, unless it is kept.
+pub struct Scratch {
+    folder: PathBuf,
+    kept: bool,
+}
+
+impl Scratch {
+    /// Leaves the folder for a person to look at.
+    pub fn keep(&mut self) {
+        self.kept = true;
+    }
+}
+
+impl Deref for Scratch {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !self.kept {
+            // What cannot be removed lies in the target folder, where it does no harm.
+            _ = std::fs::remove_dir_all(&self.folder);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything a change must pass, from a fresh machine to the last line.
 
+use crate::mock::Mock;
 use crate::project::{self, Project, shown};
 use crate::{clients, crash, docs, machine, sim, tidy};
 use anyhow::{Context, Result, bail};
@@ -114,11 +115,18 @@ fn programs(project: &Project) -> Result<Sum> {
     Ok(HELD)
 }
 
+/// The library's example, against a scripted model without a key.
 fn example(project: &Project) -> Result<Sum> {
     let home = project.scratch("example")?;
+    let script = project.root.join("docs/scripts/dice.toml");
+    let mock = Mock::start(&project.built("debug", "windlass"), &script, &home.join("mock.jsonl"), None)?;
     let mut example = Command::new(project.built("debug/examples", "minimal"));
-    example.current_dir(&home).env("HOME", &home).stdin(Stdio::null());
-    project::run(&mut example)?;
+    example.arg(format!("{}/v1", mock.url)).args(["mock", "Roll three dice."]);
+    let said = project::output(example.current_dir(&*home).env("HOME", &*home))?;
+    print!("{said}");
+    if !said.contains("The dice show [") {
+        bail!("the example did not say what the dice show");
+    }
     Ok(HELD)
 }
 

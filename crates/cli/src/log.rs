@@ -3,8 +3,9 @@
 use crate::clock;
 use crate::desk::{self, Desk};
 use crate::exit::{Code, Ended, Failure};
+use crate::lines;
 use crate::terminal::{print, tell};
-use crate::view::{self, View};
+use crate::view::View;
 use windlass_kernel::Record;
 
 /// Lines printed at once.
@@ -47,5 +48,5 @@ fn as_stored(record: &Record) -> Result<String, Failure> {
 
 fn readable(view: &mut View, record: &Record) -> String {
     let cause = record.cause.map(|cause| format!("← {cause}")).unwrap_or_default();
-    format!("{:>5}  {}  {:<6} {}\n", record.seq, clock::exact(record.at), cause, view::event(view, &record.event))
+    format!("{:>5}  {}  {:<6} {}\n", record.seq, clock::exact(record.at), cause, lines::event(view, &record.event))
 }

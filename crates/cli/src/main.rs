@@ -19,6 +19,7 @@ mod headless;
 mod kept;
 mod keyboard;
 mod keys;
+mod lines;
 mod local;
 mod log;
 mod mock;

@@ -135,7 +135,7 @@ impl View {
     }
 
     /// Remembers what later frames refer to.
-    fn note(&mut self, event: &Event) {
+    pub fn note(&mut self, event: &Event) {
         match event {
             Event::BlockFinished { block: ContentBlock::ToolUse(call), .. } => {
                 self.calls.insert(call.id.clone(), Seen { name: call.name.clone(), input: call.input.clone() });
@@ -251,12 +251,12 @@ impl View {
     }
 }
 
-fn failure(error: &ModelFailure) -> String {
+pub fn failure(error: &ModelFailure) -> String {
     let status = error.status.map(|status| format!(" (status {status})")).unwrap_or_default();
     format!("model call failed{status}: {}", one_line(&error.message, REASON_CHARS))
 }
 
-fn outcome(outcome: Outcome) -> &'static str {
+pub fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Ok => "ok",
         Outcome::Error => "failed",
@@ -267,7 +267,7 @@ fn outcome(outcome: Outcome) -> &'static str {
     }
 }
 
-fn changes(finished: &ToolFinished) -> Option<(u64, u64)> {
+pub fn changes(finished: &ToolFinished) -> Option<(u64, u64)> {
     let value = finished.value.as_ref()?;
     Some((value.get("added")?.as_u64()?, value.get("removed")?.as_u64()?))
 }
@@ -295,118 +295,6 @@ pub fn indented(text: &str, most: usize) -> String {
         lines.push(format!("\n    … {} more", words::count(left as u64, "line")));
     }
     lines.concat()
-}
-
-/// An event of the log in a line: its type, and what it is about.
-pub fn event(view: &mut View, event: &Event) -> String {
-    view.note(event);
-    let kind = serde_json::to_value(event).ok();
-    let kind = kind.as_ref().and_then(|value| value.get("type")).and_then(Value::as_str).unwrap_or("event");
-    let about = about(view, event);
-    format!("{kind:<16} {about}").trim_end().to_owned()
-}
-
-fn about(view: &View, event: &Event) -> String {
-    match event {
-        Event::Opened { cwd, model, mode, profile, .. } => {
-            format!("{model}, mode {}, profile {}, in {}", mode_name(*mode), profile.name, harmless(cwd))
-        }
-        Event::Reopened { worker } => format!("by {worker}"),
-        Event::Configured(change) => configured(change),
-        Event::ToolsChanged { change, tools } => format!("{change:?} {}", tools.join(", ")).to_lowercase(),
-        Event::Prompted(prompted) => one_line(&text_of(&prompted.blocks), 100),
-        Event::Noted { text, .. } | Event::StopBlocked { text, .. } => one_line(text, 100),
-        Event::CompactionAsked { instructions } => one_line(instructions.as_deref().unwrap_or_default(), 100),
-        Event::Interrupted { by } => format!("by {by}"),
-        Event::Began { step } => began(view, step),
-        Event::ModelCalled(called) => format!("{}/{}, attempt {}", called.provider, called.model, called.attempt),
-        Event::BlockFinished { block, partial, .. } => {
-            format!("{}{}", block_in_a_line(block), if *partial { " (broken off)" } else { "" })
-        }
-        Event::ModelFinished { stop, spent, .. } => format!("{}, {}", stop_name(*stop), spent_in_words(spent)),
-        Event::ModelFailed { error, .. } => failure(error),
-        Event::ModelCancelled { spent, .. } => spent_in_words(spent),
-        Event::Judged(judged) => {
-            let verdict = format!("{:?}", judged.verdict).to_lowercase();
-            format!("{}: {verdict} by {}: {}", view.call(&judged.call), judged.stage, one_line(&judged.reason, 100))
-        }
-        Event::Asked { call, question } => format!("{}: {}", view.call(call), one_line(&question.preview, 80)),
-        Event::Answered(answer) => {
-            format!("{}: {} by {}", view.call(&answer.call), decision(&answer.decision), answer.by)
-        }
-        Event::ToolStarted(started) => match &started.process {
-            Some(process) => format!("{}: process {}", view.call(&started.call), process.pid),
-            None => view.call(&started.call),
-        },
-        Event::ToolFinished(finished) => tool_finished(view, finished),
-        Event::Compacted { upto, spent, .. } => format!("{upto} messages, {}", spent_in_words(spent)),
-        Event::CompactionFailed { message, .. } => one_line(message, 100),
-        Event::TurnFinished { end, .. } => explain(end).unwrap_or_else(|| "done".into()),
-        Event::Cleared { .. } | Event::DeadlinePassed => String::new(),
-    }
-}
-
-fn tool_finished(view: &View, finished: &ToolFinished) -> String {
-    let changed = changes(finished).map(|(added, removed)| format!("  +{added} −{removed}")).unwrap_or_default();
-    let why = match finished.outcome {
-        Outcome::Ok => String::new(),
-        other => format!("  {}: {}", outcome(other), one_line(&text_of(&finished.blocks), 100)),
-    };
-    format!("{}{changed}{why}  {}", view.call(&finished.call), words::duration(finished.took_ms))
-}
-
-fn began(view: &View, step: &Step) -> String {
-    match step {
-        Step::CallModel => "call the model".into(),
-        Step::Judge { call } => format!("judge {}", view.call(call)),
-        Step::RunTool { call } => format!("run {}", view.call(call)),
-        Step::Close { calls, why } => {
-            let calls: Vec<String> = calls.iter().map(|call| view.call(call)).collect();
-            format!("close {} ({why:?})", calls.join(", "))
-        }
-        Step::Cancel { work } => format!("cancel {work}"),
-        Step::Compact => "sum up".into(),
-        Step::Finish { .. } => "finish".into(),
-    }
-}
-
-fn configured(change: &Configured) -> String {
-    let mode = change.mode.map(|mode| format!("mode {}", mode_name(mode)));
-    let profile =
-        change.profile.as_ref().map(|profile| format!("profile {}, {} turns", profile.name, profile.max_turns));
-    let model = change.model.as_ref().map(|model| format!("model {model}"));
-    [model, mode, profile].into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
-fn block_in_a_line(block: &ContentBlock) -> String {
-    match block {
-        ContentBlock::Text { text } => one_line(text, 100),
-        ContentBlock::Thinking { thinking, .. } => format!("thinking: {}", one_line(thinking, 90)),
-        ContentBlock::RedactedThinking { .. } => "thinking, encrypted".into(),
-        ContentBlock::Image { media_type, .. } | ContentBlock::Document { media_type, .. } => media_type.clone(),
-        ContentBlock::ToolUse(call) => words::call(&call.name, &call.input),
-        ContentBlock::ToolResult(result) => one_line(&text_of(&result.content), 100),
-        ContentBlock::Native { provider, .. } => format!("a block of {provider}'s own"),
-    }
-}
-
-fn stop_name(stop: StopReason) -> String {
-    serde_json::to_value(stop).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
-fn spent_in_words(spent: &Spent) -> String {
-    let usage = spent.usage;
-    let input = words::grouped(usage.input + usage.cache_read + usage.cache_write);
-    format!("{input} tokens in, {} out, {}", words::grouped(usage.output), words::cost(spent.cost_micro_usd))
-}
-
-fn decision(decision: &Decision) -> String {
-    match decision {
-        Decision::Allow => "allowed".into(),
-        Decision::Deny { note } if note.is_empty() => "denied".into(),
-        Decision::Deny { note } => format!("denied ({})", one_line(note, 80)),
-        Decision::Words { text } => one_line(text, 80),
-    }
 }
 
 pub fn mode_name(mode: PermissionMode) -> &'static str {
@@ -506,7 +394,7 @@ mod tests {
         let lines: Vec<String> = edited()
             .iter()
             .map(|frame| match frame {
-                Frame::Record(record) => event(&mut view, &record.event),
+                Frame::Record(record) => crate::lines::event(&mut view, &record.event),
                 Frame::Delta(_) => unreachable!("records only"),
             })
             .collect();

@@ -34,3 +34,8 @@ pub use windlass_prompt as prompts;
 pub use windlass_runtime as runtime;
 pub use windlass_store as store;
 pub use windlass_tools as tools;
+
+/// The guide's page on the library, so that its code is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/library.md")]
+struct Guide;

@@ -6,7 +6,7 @@ mod table;
 
 use crate::flags::Flags;
 use crate::mock::{self, Mock};
-use crate::project::{self, Project};
+use crate::project::{self, Project, Scratch};
 use anyhow::{Context, Result, bail};
 use sample::{Report, Sample};
 use scenario::{ALL, FILE_BYTES, Scenario, Subject};
@@ -52,7 +52,7 @@ pub fn run(args: &[String]) -> Result<()> {
 struct Bench {
     subjects: [Subject; 2],
     measure: PathBuf,
-    folder: PathBuf,
+    folder: Scratch,
 }
 
 impl Bench {

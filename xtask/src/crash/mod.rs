@@ -59,7 +59,7 @@ pub fn run(args: &[String]) -> Result<()> {
 /// Plays seeds until there are kills enough, and enough of each phase.
 fn play(project: &Project, wanted: &Wanted) -> Result<(BTreeMap<Phase, Count>, u64)> {
     let binary = project.built("debug", "windlass");
-    let folder = project.scratch("crash")?;
+    let mut folder = project.scratch("crash")?;
     let mut counts: BTreeMap<Phase, Count> = BTreeMap::new();
     let mut seed = wanted.seed;
     while !is_enough(&counts, wanted) {
@@ -78,6 +78,7 @@ fn play(project: &Project, wanted: &Wanted) -> Result<(BTreeMap<Phase, Count>, u
         if survived {
             std::fs::remove_dir_all(&own)?;
         } else if wanted.shelf == Shelf::Sqlite {
+            folder.keep();
             println!("  it stands in {}; again: cargo xtask crash --seed {seed} --kills 1", own.display());
         }
         seed += 1;

@@ -4,11 +4,13 @@ mod page;
 
 use crate::flags::Flags;
 use crate::mock::Mock;
-use crate::project::{self, Project};
+use crate::project::{self, Project, Scratch};
 use anyhow::{Context, Result, bail};
 use page::{Block, Mark};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -68,12 +70,12 @@ pub fn check(project: &Project) -> Result<Sum> {
 /// Where one page's blocks run, one after the other: a folder, a home, and `windlass` first in PATH.
 struct Stage<'p> {
     project: &'p Project,
-    folder: PathBuf,
+    folder: Scratch,
 }
 
 impl Stage<'_> {
     fn set<'p>(project: &'p Project, page: &str) -> Result<Stage<'p>> {
-        let folder = project.scratch(&format!("docs/{}", page.replace('/', "-")))?;
+        let folder = project.scratch(&page.replace('/', "-"))?;
         for name in ["home", "bin", "project"] {
             std::fs::create_dir(folder.join(name))?;
         }
@@ -125,24 +127,21 @@ impl Stage<'_> {
     }
 }
 
-/// Runs a command to its end, or ends it and its group when the time is over.
+/// Runs a command to its end, or until the time is over; what it started goes with it.
 fn within(command: &mut Command, limit: Duration) -> Result<ExitStatus> {
-    use std::os::unix::process::CommandExt;
     let mut child = command.process_group(0).spawn().with_context(|| project::shown(command))?;
     let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
+    let status = loop {
+        match child.try_wait()? {
+            None if start.elapsed() < limit => std::thread::sleep(Duration::from_millis(POLL_MS)),
+            status => break status,
         }
-        if start.elapsed() > limit {
-            if let Some(group) = rustix::process::Pid::from_raw(child.id() as i32) {
-                _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-            }
-            child.wait()?;
-            bail!("it did not end within {} s", limit.as_secs());
-        }
-        std::thread::sleep(Duration::from_millis(POLL_MS));
+    };
+    if let Some(group) = Pid::from_raw(child.id() as i32) {
+        _ = kill_process_group(group, Signal::KILL);
     }
+    child.wait()?;
+    status.with_context(|| format!("it did not end within {} s", limit.as_secs()))
 }
 
 fn read_lossy(path: &Path) -> Result<String> {
