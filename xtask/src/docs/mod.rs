@@ -119,6 +119,8 @@ impl Stage<'_> {
         let inherited = std::env::var("PATH").unwrap_or_default();
         shell.env("PATH", format!("{}:{inherited}", self.folder.join("bin").display()));
         shell.env("HOME", self.folder.join("home")).env("LANG", "C.UTF-8").env("TERM", "dumb");
+        // What a command leaves in the temporary folder goes with the stage.
+        shell.env("TMPDIR", self.folder.join("home"));
         if let Some(mock) = mock {
             shell.env("ANTHROPIC_BASE_URL", &mock.url).env("ANTHROPIC_API_KEY", "dummy");
         }
