@@ -56,7 +56,7 @@ pub enum Format {
 }
 
 /// What wins over the configuration, for every command that opens a session.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 pub struct Flags {
     /// The model, for example anthropic/claude-sonnet-4-5 or ollama/qwen3
     #[arg(long, global = true, value_name = "PROVIDER/NAME")]
@@ -126,6 +126,7 @@ pub enum Noun {
         /// Sessions of every folder
         #[arg(long)]
         all: bool,
+        /// As a JSON array
         #[arg(long)]
         json: bool,
     },
@@ -147,6 +148,7 @@ pub enum Noun {
         /// As of this event
         #[arg(long, value_name = "SEQ")]
         at: Option<u64>,
+        /// As one JSON object
         #[arg(long)]
         json: bool,
     },
@@ -177,6 +179,7 @@ pub enum Noun {
 /// What the scripted model plays.
 #[derive(Clone, Debug, Args)]
 pub struct Stage {
+    /// What the model says, in TOML: see crates/mock/SCRIPT.md
     #[arg(long, value_name = "FILE")]
     pub script: PathBuf,
     /// 0 takes a free one
@@ -211,6 +214,7 @@ pub struct Wish {
 pub enum ToolVerb {
     /// List the tools and their arguments
     List {
+        /// As a JSON array
         #[arg(long)]
         json: bool,
     },

@@ -1,5 +1,6 @@
 //! How the program ends: the documented codes, and errors that carry one.
 
+use crate::words::count;
 use std::fmt;
 use std::process::ExitCode;
 use windlass_kernel::End;
@@ -82,7 +83,10 @@ pub fn explain(end: &End) -> Option<String> {
         End::Done => return None,
         End::Interrupted => "interrupted; the session is kept".into(),
         End::MaxTurns { turns } => {
-            format!("stopped after {turns} model calls (--max-turns); -c with a higher limit goes on")
+            format!(
+                "stopped after {} (--max-turns); -c with a higher limit goes on",
+                count(u64::from(*turns), "model call")
+            )
         }
         End::Deadline => "the time for this turn is over; -c goes on with it".into(),
         End::Refused => "the model refused to answer; say it in other words".into(),

@@ -39,7 +39,7 @@ mod tool;
 mod view;
 mod words;
 
-use args::{Ask, Line, Noun, ToolVerb};
+use args::{Ask, Flags, Line, Noun, ToolVerb};
 use clap::Parser;
 use desk::{Desk, Which};
 use environment::Environment;
@@ -64,6 +64,10 @@ fn run(line: Line) -> Ended {
     let Line { noun, ask, flags } = line;
     if noun.is_some() && ask != Ask::default() {
         let message = "-p, -c, -r and what goes with them begin a run of their own: leave them or the command away";
+        return Err(Failure::usage(message));
+    }
+    if matches!(noun, Some(Noun::Mock(_) | Noun::Demo(_))) && flags != Flags::default() {
+        let message = "mock and demo open no session of yours: the flags of one (--model, --yes, --config, …) say nothing there, leave them away";
         return Err(Failure::usage(message));
     }
     let environment = Environment::look()?;
