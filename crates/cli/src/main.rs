@@ -93,7 +93,7 @@ fn run(line: Line) -> Ended {
         Some(Noun::Demo(wish)) => alone(demo::run(wish, environment)),
         Some(Noun::Doctor) => alone(doctor::examine(flags, environment)),
         Some(Noun::Config) => effective::show(&Desk::without_store(flags, environment)?),
-        Some(Noun::Bench { sessions, prompt }) => together(bench::run(desk(environment)?, sessions, &prompt)),
+        Some(Noun::Bench { sessions, prompt }) => alone(bench::run(desk(environment)?, sessions, &prompt)),
     }
 }
 

@@ -19,10 +19,19 @@ pub struct Session {
 }
 
 /// The frames of one turn: its `Prompted` first, its `TurnFinished` last. A slash command that the session carries out
-/// has no turn: its frames are those of the command.
+/// has no turn: its frames are those of the command. [`Turn::finish`] counts what was read before it, too.
 pub struct Turn {
     frames: BoxStream<'static, Result<Frame, SendError>>,
-    submitted: bool,
+    tally: Tally,
+    /// What the first record shows: a command that the session carried out, and what came of it.
+    command: Option<Carried>,
+}
+
+/// How far a command has come that needs no turn.
+enum Carried {
+    /// It is a turn after all.
+    No,
+    Out(Option<Result<(), String>>),
 }
 
 impl Session {
@@ -81,32 +90,35 @@ impl Turn {
             };
             Some((frame, more.map(|until| (follower, handle, until))))
         });
-        Turn { frames: frames.boxed(), submitted: matches!(until, Until::Submitted) }
+        let command = (!matches!(until, Until::Submitted)).then_some(Carried::No);
+        Turn { frames: frames.boxed(), tally: Tally::default(), command }
     }
 
     /// Waits for the end of the turn. A command that was carried out is `Done`, with no text.
     pub async fn finish(mut self) -> Result<Answer, RunError> {
-        let mut tally = Tally::default();
-        let mut is_command = None;
-        while let Some(frame) = self.frames.next().await {
-            let Frame::Record(record) = frame? else { continue };
-            tally.add(&record);
-            let first = || matches!(record.event, Event::Cleared { .. } | Event::CompactionAsked { .. });
-            if *is_command.get_or_insert_with(|| self.submitted && first()) {
-                tally.end = carried_out(&record.event)?;
-            }
+        while let Some(frame) = self.next().await {
+            frame?;
         }
-        let end = tally.end.clone().ok_or(RunError::Closed)?;
+        let Turn { tally, command, .. } = self;
+        let end = match command {
+            Some(Carried::Out(Some(Ok(())))) => End::Done,
+            Some(Carried::Out(Some(Err(message)))) => return Err(RunError::NotCompacted(message)),
+            _ => tally.end.clone().ok_or(RunError::Closed)?,
+        };
         Ok(Answer { text: tally.text.clone(), end, tally })
     }
-}
 
-/// The end of a command, if `event` is it.
-fn carried_out(event: &Event) -> Result<Option<End>, RunError> {
-    match event {
-        Event::Cleared { .. } | Event::Compacted { .. } => Ok(Some(End::Done)),
-        Event::CompactionFailed { message, .. } => Err(RunError::NotCompacted(message.clone())),
-        _ => Ok(None),
+    fn count(&mut self, record: &Record) {
+        self.tally.add(record);
+        let is_command = matches!(record.event, Event::Cleared { .. } | Event::CompactionAsked { .. });
+        let command = self.command.get_or_insert_with(|| if is_command { Carried::Out(None) } else { Carried::No });
+        if let Carried::Out(out) = command {
+            match &record.event {
+                Event::Cleared { .. } | Event::Compacted { .. } => *out = Some(Ok(())),
+                Event::CompactionFailed { message, .. } => *out = Some(Err(message.clone())),
+                _ => {}
+            }
+        }
     }
 }
 
@@ -136,6 +148,10 @@ impl Stream for Turn {
     type Item = Result<Frame, SendError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.frames.poll_next_unpin(context)
+        let next = self.frames.poll_next_unpin(context);
+        if let Poll::Ready(Some(Ok(Frame::Record(record)))) = &next {
+            self.count(record);
+        }
+        next
     }
 }
