@@ -108,7 +108,7 @@ impl Turn {
         Ok(Answer { text: tally.text.clone(), end, tally })
     }
 
-    fn count(&mut self, record: &Record) {
+    fn note(&mut self, record: &Record) {
         self.tally.add(record);
         let is_command = matches!(record.event, Event::Cleared { .. } | Event::CompactionAsked { .. });
         let command = self.command.get_or_insert_with(|| if is_command { Carried::Out(None) } else { Carried::No });
@@ -150,7 +150,7 @@ impl Stream for Turn {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = self.frames.poll_next_unpin(context);
         if let Poll::Ready(Some(Ok(Frame::Record(record)))) = &next {
-            self.count(record);
+            self.note(record);
         }
         next
     }
