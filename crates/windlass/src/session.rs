@@ -111,7 +111,7 @@ impl Turn {
     fn note(&mut self, record: &Record) {
         self.tally.add(record);
         let is_command = matches!(record.event, Event::Cleared { .. } | Event::CompactionAsked { .. });
-        let command = self.command.get_or_insert_with(|| if is_command { Carried::Out(None) } else { Carried::No });
+        let command = self.command.get_or_insert(if is_command { Carried::Out(None) } else { Carried::No });
         if let Carried::Out(out) = command {
             match &record.event {
                 Event::Cleared { .. } | Event::Compacted { .. } => *out = Some(Ok(())),
