@@ -55,7 +55,8 @@ pub async fn run(wish: Wish, environment: Environment) -> Ended {
         text += &format!("{}\n\n", diff(&changed, look));
     }
     text += &format!("{}\n", words::calls(totals.model_calls, totals.tool_runs));
-    text += &format!("see every step: WINDLASS_HOME={} windlass log {session}\n", stage.home.display());
+    let (home, windlass) = (stage.home.display(), as_called());
+    text += &format!("see every step: WINDLASS_HOME={home} {windlass} log {session}\n");
     if wish.keep {
         text += &format!("the folder it worked in: {}\n", stage.work.display());
     } else {
@@ -156,4 +157,9 @@ impl Drop for Server {
         }
         let _ = self.child.wait();
     }
+}
+
+/// The name this program was called by: one that the reader can type, whether it is installed or not.
+fn as_called() -> String {
+    std::env::args().next().unwrap_or_else(|| "windlass".into())
 }
