@@ -72,7 +72,7 @@ impl Briefing {
         };
         let (provider, model) = state.model.split_once('/').unwrap_or(("", &state.model));
         let (provider, model) = (provider.to_owned(), model.to_owned());
-        let parameters = self.setup.parameters.clone();
+        let parameters = parameters(&self.setup, state);
         let attempt = 1 + state.turn.as_ref().map_or(0, |turn| turn.model_errors);
         let offer = offer(&mut self.offer, &self.setup, state);
         let sections = offer.sections.clone();
@@ -90,7 +90,7 @@ impl Briefing {
             system: offer.system.clone(),
             messages: state.transcript(),
             tools: offer.tools.clone(),
-            parameters: self.setup.parameters.clone(),
+            parameters: parameters(&self.setup, state),
             blobs: self.media.clone(),
             memo,
         };
@@ -168,6 +168,18 @@ fn collect_media(blocks: &[ContentBlock], into: &mut BTreeSet<BlobRef>) {
             _ => {}
         }
     }
+}
+
+/// What is asked of the model: never more output than the session's token budget still holds.
+fn parameters(setup: &Setup, state: &State) -> Parameters {
+    let mut parameters = setup.parameters.clone();
+    if let Some(budget) = state.profile.max_session_tokens {
+        let left = budget.saturating_sub(state.totals.usage.context()).max(1);
+        parameters.max_tokens = parameters.max_tokens.min(u32::try_from(left).unwrap_or(u32::MAX));
+    }
+    // Thinking is part of the output, and something must be left to say.
+    parameters.thinking_tokens = parameters.thinking_tokens.filter(|thinking| *thinking < parameters.max_tokens);
+    parameters
 }
 
 /// The offer last made: sessions side by side mostly want the same.

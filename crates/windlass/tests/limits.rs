@@ -99,6 +99,18 @@ async fn s3_13_a_session_that_has_spent_its_tokens_asks_the_model_nothing_more()
 }
 
 #[tokio::test]
+async fn s2_04_a_request_asks_for_no_more_output_than_the_budget_holds() {
+    let script = "[[step]]\nrounds = 9\nusage = { input = 300, output = 100 }\nblocks = [{ tool = 'ls', input = { path = '.' } }]";
+    let workshop = Workshop::playing(script);
+    let profile = Profile { max_session_tokens: Some(1_000), ..Profile::default() };
+    let session = workshop.agent().profile(profile).build().unwrap().open().await.unwrap();
+    soon(session.run("go on")).await.unwrap();
+    let asked: Vec<_> = workshop.server.requests().iter().map(|seen| seen.json()["max_tokens"].clone()).collect();
+    // 1,000, less the 400 that each answer takes.
+    assert_eq!(asked, [1_000, 600, 200]);
+}
+
+#[tokio::test]
 async fn s3_20_a_reply_that_hit_its_limit_is_continued_three_times_with_these_words() {
     for protocol in PROTOCOLS {
         let workshop =
