@@ -111,6 +111,10 @@ impl Value {
 
 /// The layer in `file`; empty if there is no such file.
 pub fn read(file: &Path, owner: Owner) -> Result<Layer, Failure> {
+    // A pipe or a device in its place has no end to read to.
+    if std::fs::metadata(file).is_ok_and(|found| !found.is_file()) {
+        return Err(Failure::usage(format!("{} is no file: a configuration is one, take this away", file.display())));
+    }
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {

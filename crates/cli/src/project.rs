@@ -7,6 +7,8 @@ use windlass_prompt::{PROJECT_BYTES, ProjectFile};
 
 /// The file in which a project says how work is done there.
 const NAME: &str = "AGENTS.md";
+/// Bytes of a file of git's that are read.
+const GIT_FILE_BYTES: u64 = 4096;
 
 /// The `AGENTS.md` files from the repository's root down to `folder`; outside a repository, that of `folder` alone.
 pub fn files(folder: &Path) -> Vec<ProjectFile> {
@@ -20,10 +22,27 @@ pub fn files(folder: &Path) -> Vec<ProjectFile> {
 fn file_in(dir: &Path) -> Option<ProjectFile> {
     let path = dir.join(NAME);
     let mut bytes = vec![];
+    // No link: what a repository brings must not lead to files outside of it. No pipe or device: they have no end.
+    if !is_plain(&path) {
+        return None;
+    }
     // One byte more than fits tells the prompt that there was more.
     File::open(&path).ok()?.take(PROJECT_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     Some(ProjectFile { path: path.display().to_string(), text })
+}
+
+/// A file itself, neither a link to one nor anything else.
+fn is_plain(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_file())
+}
+
+/// A small file's text; none if it is no plain file.
+fn text_of(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = is_plain(path).then(|| File::open(path))?.ok()?;
+    file.take(GIT_FILE_BYTES).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// The folder above (or at) `folder` that holds a repository.
@@ -35,11 +54,11 @@ fn root(folder: &Path) -> Option<&Path> {
 pub fn branch(folder: &Path) -> Option<String> {
     let dot_git = root(folder)?.join(".git");
     // In a worktree or a submodule `.git` is a file that says where the folder is.
-    let dir = match fs::read_to_string(&dot_git) {
-        Ok(text) => root(folder)?.join(text.trim().strip_prefix("gitdir:")?.trim()),
-        Err(_) => dot_git,
+    let dir = match text_of(&dot_git) {
+        Some(text) => root(folder)?.join(text.trim().strip_prefix("gitdir:")?.trim()),
+        None => dot_git,
     };
-    let head = fs::read_to_string(dir.join("HEAD")).ok()?;
+    let head = text_of(&dir.join("HEAD"))?;
     let head = head.trim();
     Some(match head.strip_prefix("ref: refs/heads/") {
         Some(branch) => format!("branch {branch}"),
@@ -79,5 +98,15 @@ mod tests {
         fs::write(other.join(".git"), "gitdir: meta\n").unwrap();
         fs::write(other.join("meta/HEAD"), "ref: refs/heads/side\n").unwrap();
         assert_eq!(branch(&other).as_deref(), Some("branch side"));
+    }
+
+    #[test]
+    fn a_link_in_place_of_the_file_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("secret"), "secret").unwrap();
+        let repository = dir.path().join("r");
+        fs::create_dir_all(repository.join(".git")).unwrap();
+        std::os::unix::fs::symlink(dir.path().join("secret"), repository.join(NAME)).unwrap();
+        assert!(files(&repository).is_empty());
     }
 }

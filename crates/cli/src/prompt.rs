@@ -95,7 +95,14 @@ fn bytes(file: &Path, flag: &str, limit: u64) -> Result<Vec<u8>, Failure> {
     if size > limit {
         return Err(Failure::usage(format!("{flag} {shown}: it has {size} bytes, and {limit} is the most")));
     }
-    std::fs::read(file).map_err(failed)
+    // A pipe or a device does not say how much it will give.
+    let mut bytes = vec![];
+    let read = std::fs::File::open(file).and_then(|file| file.take(limit + 1).read_to_end(&mut bytes));
+    read.map_err(failed)?;
+    if bytes.len() as u64 > limit {
+        return Err(Failure::usage(format!("{flag} {shown}: it gives more than {limit} bytes, which is the most")));
+    }
+    Ok(bytes)
 }
 
 /// By the bytes themselves: names lie.

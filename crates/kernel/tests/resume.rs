@@ -75,12 +75,23 @@ fn after_a_crash_a_reader_runs_again_and_a_writer_does_not() {
     judge c2
     run c2
     judge c3
+    judge c2
+    judge c3
     run c2
     run c3
     close c3 (OutcomeUnknown)
     call model
     ");
     assert!(story.transcript().contains("[c3!] Outcome unknown"));
+}
+
+#[test]
+fn a_call_allowed_before_a_crash_is_judged_anew_under_what_holds_now() {
+    let story = tell("prompt a\n use c1 edit\n use c2 edit\n stop tool_use\n crash");
+    let steps = story.steps();
+    // c1 ran and nobody knows what it did; c2 waited for it, and its old verdict is worth nothing any more.
+    assert_eq!(steps.matches("judge c2").count(), 2, "{steps}");
+    assert_eq!(steps.matches("judge c1").count(), 1, "{steps}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use reqwest::{Response, Url};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use windlass_kernel::ModelFailure;
 
 /// The most bytes of an answer that is no stream that are read.
@@ -45,6 +45,8 @@ struct Reading<D> {
     body: BoxStream<'static, reqwest::Result<Bytes>>,
     sse: SseDecoder,
     decoder: D,
+    /// When the answer last came on.
+    heard_at: Instant,
 }
 
 type Batch = Result<Vec<ModelEvent>, ModelFailure>;
@@ -66,7 +68,10 @@ impl<P: Protocol> Phase<P> {
             return Some(match outcome {
                 Ok(true) => (Ok(events), Phase::Over),
                 Ok(false) if events.is_empty() => continue,
-                Ok(false) => (Ok(events), Phase::Read(reading)),
+                Ok(false) => {
+                    reading.heard_at = Instant::now();
+                    (Ok(events), Phase::Read(reading))
+                }
                 Err(failure) if events.is_empty() => (Err(failure), Phase::Over),
                 // What was heard before the failure is told first.
                 Err(failure) => (Ok(events), Phase::Failed(failure)),
@@ -96,7 +101,7 @@ async fn open<P: Protocol>(target: Arc<Target>, request: &Request) -> Result<Rea
     let response = check(&target, &shown, response).await?;
     let decoder = P::decoder(&target, request);
     let body = response.bytes_stream().boxed();
-    Ok(Reading { target, url: shown, body, sse: SseDecoder::default(), decoder })
+    Ok(Reading { target, url: shown, body, sse: SseDecoder::default(), decoder, heard_at: Instant::now() })
 }
 
 fn address<P: Protocol>(target: &Target) -> Result<Url, ModelFailure> {
@@ -175,11 +180,13 @@ impl<D: Decode> Reading<D> {
     /// Reads what is there, waiting for the first of it; true at the end of the message.
     async fn gather(&mut self) -> Result<bool, ModelFailure> {
         let wait = match self.decoder.progress() {
-            Progress::Going => self.target.http.idle_timeout(),
+            // Pings and white space are no progress.
+            Progress::Going => self.target.http.idle_timeout().saturating_sub(self.heard_at.elapsed()),
             _ => self.target.http.idle_timeout().min(TAIL_TIMEOUT),
         };
         let Ok(mut read) = timeout(wait, self.body.next()).await else {
-            return self.close(|reading| reading.target.silent(&reading.url, wait));
+            let idle = self.target.http.idle_timeout();
+            return self.close(|reading| reading.target.silent(&reading.url, idle));
         };
         let mut bytes = 0;
         loop {

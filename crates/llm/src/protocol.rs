@@ -67,3 +67,30 @@ impl Text<'_> {
         text.as_ref().map_or("", |text| &text.0)
     }
 }
+
+/// A tool's name as every vendor takes it. Some models call tools by names that no vendor takes back; sent as they were,
+/// each later request of the session would be refused.
+pub(crate) fn wire_name(name: &str) -> Cow<'_, str> {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    if name.len() <= MAX_NAME && !name.is_empty() && name.chars().all(fits) {
+        return Cow::Borrowed(name);
+    }
+    let mended: String = name.chars().take(MAX_NAME).map(|letter| if fits(letter) { letter } else { '_' }).collect();
+    Cow::Owned(if mended.is_empty() { "_".into() } else { mended })
+}
+
+/// Characters of a tool's name that the vendors take.
+const MAX_NAME: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_no_vendor_takes_is_mended() {
+        assert_eq!(wire_name("read"), "read");
+        assert_eq!(wire_name("functions.read<|x|>"), "functions_read__x__");
+        assert_eq!(wire_name(""), "_");
+        assert_eq!(wire_name(&"é".repeat(90)), "_".repeat(64));
+    }
+}

@@ -296,6 +296,22 @@ async fn silence_ends_a_call() {
 }
 
 #[tokio::test]
+async fn pings_are_no_progress() {
+    let server = Server::start(|| {
+        let pings = stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            Some((Ok(Bytes::from_static(b"event: ping\ndata: {\"type\":\"ping\"}\n\n")), ()))
+        });
+        broken_off(pings.boxed())
+    })
+    .await;
+    let options = HttpOptions { idle_timeout_ms: 100, ..HttpOptions::default() };
+    let (events, failure) = all(server.anthropic_with(options).call(request())).await;
+    assert_eq!(events.len(), 3, "what was heard before is told");
+    assert_eq!(failure.unwrap().message, format!("{}/v1/messages was silent for 100 ms", server.base));
+}
+
+#[tokio::test]
 async fn a_server_that_accepts_and_says_nothing_is_not_waited_for() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());

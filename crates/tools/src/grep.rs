@@ -180,7 +180,12 @@ impl<'a> Search<'a> {
         // What cannot be entered or read is passed over, as a search by hand would.
         let Ok(entry) = entry else { return WalkState::Continue };
         let wanted = self.glob.as_ref().is_none_or(|glob| glob.matches(&self.root, entry.path()) || entry.depth() == 0);
-        if entry.path().is_dir() || !wanted || !entry.path().is_file() {
+        // A link met on the way may lead out of what was asked about; one that was named has been judged.
+        let is_file = match entry.depth() {
+            0 => entry.path().is_file(),
+            _ => entry.file_type().is_some_and(|kind| kind.is_file()),
+        };
+        if !wanted || !is_file {
             return WalkState::Continue;
         }
         let mut hit = Hit { path: entry.into_path(), lines: Vec::new(), matches: 0 };
@@ -338,6 +343,16 @@ mod tests {
         c.md:1:fn in prose
         src/b.rs:2:fn four() {}
         ");
+    }
+
+    #[tokio::test]
+    async fn a_link_met_on_the_way_leads_nowhere() {
+        let outside = tempfile::tempdir().unwrap();
+        std::fs::write(outside.path().join("secret"), "fn secret\n").unwrap();
+        let mut stage = Stage::new();
+        stage.file("a.rs", "fn one\n");
+        std::os::unix::fs::symlink(outside.path().join("secret"), stage.path("link")).unwrap();
+        assert_eq!(stage.text(Grep, json!({"pattern": "^fn"})).await.trim(), "a.rs:1:fn one");
     }
 
     #[tokio::test]

@@ -107,9 +107,10 @@ impl State {
 /// Where a call stands once the process that worked on it is gone.
 fn orphaned(call: &Call) -> Phase {
     match &call.phase {
-        Phase::Judging { .. } | Phase::Asking { question: None } => Phase::New,
+        // Allowed under rules and a mode that may be others now: judged anew.
+        Phase::Judging { .. } | Phase::Asking { question: None } | Phase::Allowed => Phase::New,
         Phase::Running { process, .. } => match call.plan.as_ref().map(|plan| plan.on_crash) {
-            Some(OnCrash::Repeat) => Phase::Allowed,
+            Some(OnCrash::Repeat) => Phase::New,
             _ => Phase::Lost { process: process.clone() },
         },
         other => other.clone(),

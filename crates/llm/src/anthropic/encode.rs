@@ -3,6 +3,7 @@
 use crate::body::{Segments, write_items, write_json};
 use crate::endpoint::Target;
 use crate::memo::{Encode, Parts, missing, packed};
+use crate::protocol::wire_name;
 use crate::{Request, SystemSection, ToolSpec};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
@@ -42,7 +43,7 @@ enum Block<'a> {
     },
     ToolUse {
         id: &'a str,
-        name: &'a str,
+        name: Cow<'a, str>,
         input: Input<'a>,
     },
     ToolResult {
@@ -223,7 +224,7 @@ impl Wire<'_> {
                     Value::Object(_) => Input::Object(&call.input),
                     other => Input::Unparsed { unparsed: other },
                 };
-                Block::ToolUse { id: &call.id.0, name: &call.name, input }
+                Block::ToolUse { id: &call.id.0, name: wire_name(&call.name), input }
             }
             ContentBlock::Native { provider, value } => {
                 return (provider == self.provider).then_some(Entry::Native(value));

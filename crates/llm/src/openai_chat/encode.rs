@@ -3,6 +3,7 @@
 use crate::body::{Segments, write_items, write_json};
 use crate::endpoint::Target;
 use crate::memo::{Encode, Parts, missing, packed};
+use crate::protocol::wire_name;
 use crate::{Request, SystemSection, ToolSpec};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
@@ -85,7 +86,7 @@ struct Call<'a> {
 
 #[derive(Serialize)]
 struct Function<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     arguments: String,
 }
 
@@ -187,7 +188,7 @@ fn tool_call(call: &ToolUse) -> Call<'_> {
         // Many servers parse the arguments again, so text that was no object goes back inside of one.
         other => json!({ "unparsed": other }).to_string(),
     };
-    Call { id: &call.id.0, kind: "function", function: Function { name: &call.name, arguments } }
+    Call { id: &call.id.0, kind: "function", function: Function { name: wire_name(&call.name), arguments } }
 }
 
 fn results_of(message: &Message) -> impl Iterator<Item = &ToolResult> {
