@@ -84,11 +84,11 @@ pub fn explain(end: &End) -> Option<String> {
         End::Interrupted => "interrupted; the session is kept".into(),
         End::MaxTurns { turns } => {
             format!(
-                "stopped after {} (--max-turns); -c with a higher limit goes on",
+                "stopped after {} (--max-turns); -c -p \"go on\" with a higher limit goes on",
                 count(u64::from(*turns), "model call")
             )
         }
-        End::Deadline => "the time for this turn is over; -c goes on with it".into(),
+        End::Deadline => "the time for this turn is over; -c -p \"go on\" goes on".into(),
         End::Refused => "the model refused to answer; say it in other words".into(),
         End::ModelError { message } => format!("the model failed: {message}"),
         End::OutputLimit { continuations } => format!(

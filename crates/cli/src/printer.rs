@@ -19,6 +19,21 @@ pub struct Printer {
     spinning: bool,
 }
 
+/// Notes that nobody reads are no reason to stop the work.
+struct Unheeded<W>(W);
+
+impl<W: Write> Write for Unheeded<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _ = self.0.write_all(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let _ = self.0.flush();
+        Ok(())
+    }
+}
+
 impl Printer {
     /// Everything to stdout: a chat.
     pub fn chat(look: Look) -> Printer {
@@ -27,7 +42,7 @@ impl Printer {
 
     /// The model's words to stdout, the rest to stderr: a headless run.
     pub fn headless(look: Look) -> Printer {
-        Printer::new(Box::new(io::stdout()), Box::new(io::stderr()), look)
+        Printer::new(Box::new(io::stdout()), Box::new(Unheeded(io::stderr())), look)
     }
 
     fn new(words: Box<dyn Write>, notes: Box<dyn Write>, look: Look) -> Printer {
