@@ -10,7 +10,9 @@ use std::cell::OnceCell;
 use windlass_kernel::Verdict;
 
 /// The built-in tools whose names may be written in any case.
-const ALIASES: [&str; 7] = ["bash", "read", "edit", "write", "ls", "glob", "grep"];
+const ALIASES: [&str; 8] = ["apply_patch", "bash", "read", "edit", "write", "ls", "glob", "grep"];
+/// Tags of what changes something or goes out; a yes to looking is none to these.
+const STRONG_TAGS: [&str; 3] = ["fs.write", "exec", "net"];
 
 /// One rule, read.
 #[derive(Clone, Debug)]
@@ -58,7 +60,7 @@ impl Rule {
 
     /// Whether the rule surely means this call: every path, and a command that is simple for sure.
     pub(crate) fn allows(&self, call: &Call) -> bool {
-        self.names(call.ask)
+        self.surely_names(call.ask)
             && match &self.pattern {
                 Pattern::Any => true,
                 Pattern::Command(pattern) => call.simple().is_some_and(|words| pattern.covers(words)),
@@ -81,6 +83,12 @@ impl Rule {
                 }
                 Pattern::Arguments(pattern) => pattern.matches(call.arguments()),
             }
+    }
+
+    /// A tag speaks for a call only if it says the most that the call does: `edit` reads, too.
+    fn surely_names(&self, ask: &Ask) -> bool {
+        let is_more = |tag: &&str| **tag != self.tool && ask.has_tag(tag);
+        self.tool == ask.tool || (ask.has_tag(&self.tool) && !STRONG_TAGS.iter().any(is_more))
     }
 
     fn names(&self, ask: &Ask) -> bool {
@@ -111,7 +119,7 @@ fn read_pattern(tool: &str, pattern: &str) -> Result<Pattern, String> {
     match tool {
         "bash" | "exec" if pattern == "*" => Ok(Pattern::Any),
         "bash" | "exec" => CommandPattern::parse(pattern).map(Pattern::Command),
-        "read" | "write" | "edit" | "ls" | "glob" | "grep" | "fs.read" | "fs.write" | "search" => {
+        "read" | "write" | "edit" | "apply_patch" | "ls" | "glob" | "grep" | "fs.read" | "fs.write" | "search" => {
             PathPattern::parse(pattern).map(Pattern::Path)
         }
         _ => ArgumentPattern::parse(pattern).map(Pattern::Arguments),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 /// Every built-in tool, by name.
 pub fn builtin() -> Vec<Arc<dyn Tool>> {
     vec![
+        Arc::new(crate::apply_patch::ApplyPatch),
         Arc::new(crate::ask_user::AskUser),
         Arc::new(crate::bash::Bash),
         Arc::new(crate::edit::Edit),
@@ -46,6 +47,7 @@ mod tests {
     #[test]
     fn s4_09_definitions_are_listed_with_names_and_required_fields() {
         insta::assert_snapshot!(signatures(), @r"
+        apply_patch(patch*: string)
         ask_user(question*: string, options: array)
         bash(command*: string, timeout_ms: integer)
         edit(path*: string, old*: string, new*: string, replace_all: boolean)

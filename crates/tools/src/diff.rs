@@ -21,6 +21,11 @@ pub(crate) struct Diff {
 
 /// The unified diff from `old` to `new`, headed by `name`.
 pub(crate) fn diff(name: &str, old: &str, new: &str) -> Diff {
+    renamed(name, name, old, new)
+}
+
+/// As [`diff`], of a file that goes from one name to another; of the same text, only the names.
+pub(crate) fn renamed(from: &str, to: &str, old: &str, new: &str) -> Diff {
     let changes = TextDiff::configure().timeout(DEADLINE).diff_lines(old, new);
     let (mut added, mut removed) = (0, 0);
     for op in changes.ops() {
@@ -29,7 +34,10 @@ pub(crate) fn diff(name: &str, old: &str, new: &str) -> Diff {
             _ => (added, removed) = (added + op.new_range().len(), removed + op.old_range().len()),
         }
     }
-    let text = changes.unified_diff().context_radius(CONTEXT_LINES).header(name, name).to_string();
+    let mut text = changes.unified_diff().context_radius(CONTEXT_LINES).header(from, to).to_string();
+    if text.is_empty() && from != to {
+        text = format!("--- {from}\n+++ {to}\n");
+    }
     Diff { added, removed, text: bounded(text) }
 }
 

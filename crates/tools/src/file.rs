@@ -59,7 +59,7 @@ pub(crate) fn touched(workspace: &Workspace, path: &str) -> Vec<String> {
 }
 
 /// The path with every link followed, also where its last parts do not exist yet.
-fn canonical(path: &Path) -> PathBuf {
+pub(crate) fn canonical(path: &Path) -> PathBuf {
     let path = follow(path);
     for ancestor in path.ancestors() {
         let (Ok(real), Ok(rest)) = (ancestor.canonicalize(), path.strip_prefix(ancestor)) else { continue };

@@ -4,6 +4,7 @@
 //! this process is read, and no file is kept from being reached (the policy and the sandbox do that). Processes are
 //! Unix processes; there is no Windows shell.
 
+mod apply_patch;
 mod args;
 mod ask_user;
 mod bash;
@@ -15,16 +16,19 @@ mod edit;
 mod file;
 mod glob;
 mod grep;
+mod hunk;
 mod lines;
 mod ls;
 mod orphans;
 mod output;
+mod patch;
 mod process;
 mod read;
 mod registry;
 mod run;
 mod schema;
 mod splice;
+mod together;
 mod tool;
 mod walk;
 mod write;
@@ -37,4 +41,5 @@ pub use orphans::kill_leftovers;
 pub use output::OUTPUT_LIMIT_BYTES;
 pub use registry::{Entry, ToolSettings, Tools};
 pub use run::{Finished, run};
+pub use schema::Checker;
 pub use tool::*;

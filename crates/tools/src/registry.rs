@@ -109,10 +109,11 @@ impl Tools {
         self.snapshot().keys().cloned().collect()
     }
 
-    /// The tools to offer a model, sorted by name: enabled, and not in `disabled`.
-    pub fn offered(&self, disabled: &BTreeSet<String>) -> Vec<Arc<Entry>> {
-        let entries = self.snapshot();
-        entries.values().filter(|entry| entry.enabled() && !disabled.contains(entry.name())).cloned().collect()
+    /// The tools to offer a model of `habits`, sorted by name: enabled, not in `disabled`, and of no other habit.
+    pub fn offered(&self, disabled: &BTreeSet<String>, habits: &[String]) -> Vec<Arc<Entry>> {
+        let suits = |entry: &Entry| entry.tool.habit().is_none_or(|habit| habits.iter().any(|own| own == habit));
+        let offered = |entry: &Entry| entry.enabled() && !disabled.contains(entry.name()) && suits(entry);
+        self.snapshot().values().filter(|entry| offered(entry)).cloned().collect()
     }
 
     /// The arguments as they will run, or the text to answer the model with.
@@ -129,7 +130,7 @@ impl Tools {
     }
 
     fn unknown(&self, name: &str, disabled: &BTreeSet<String>) -> String {
-        let offered = self.offered(disabled);
+        let offered = self.offered(disabled, &[]);
         let names: Vec<&str> = offered.iter().map(|entry| entry.name()).collect();
         match names.as_slice() {
             [] => format!("Unknown tool: {name}\nThere are no tools; answer without."),
@@ -162,7 +163,20 @@ mod tests {
 
     fn offered(tools: &Tools, disabled: &[&str]) -> Vec<String> {
         let disabled = disabled.iter().map(|name| (*name).to_owned()).collect();
-        tools.offered(&disabled).iter().map(|entry| entry.name().to_owned()).collect()
+        tools.offered(&disabled, &[]).iter().map(|entry| entry.name().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_tool_of_a_habit_is_offered_only_to_models_that_have_it() {
+        let tools = tools();
+        let offered = |disabled: &[&str], habits: &[&str]| {
+            let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+            let offered = tools.offered(&owned(disabled).into_iter().collect(), &owned(habits));
+            offered.iter().any(|entry| entry.name() == "apply_patch")
+        };
+        assert!(!offered(&[], &[]) && !offered(&[], &["other"]));
+        assert!(offered(&[], &["other", "apply_patch"]));
+        assert!(!offered(&["apply_patch"], &["apply_patch"]));
     }
 
     #[test]

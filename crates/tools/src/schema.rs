@@ -59,16 +59,16 @@ fn prune(schema: &mut Value) {
     }
 }
 
-/// A compiled schema.
-pub(crate) struct Checker(jsonschema::Validator);
+/// A compiled JSON Schema.
+pub struct Checker(jsonschema::Validator);
 
 impl Checker {
-    pub(crate) fn compile(schema: &Value) -> Result<Checker, String> {
+    pub fn compile(schema: &Value) -> Result<Checker, String> {
         jsonschema::validator_for(schema).map(Checker).map_err(|error| error.to_string())
     }
 
     /// What is wrong with `input`, one line each; empty if nothing is.
-    pub(crate) fn complaints(&self, input: &Value) -> Vec<String> {
+    pub fn complaints(&self, input: &Value) -> Vec<String> {
         if self.0.is_valid(input) {
             return Vec::new();
         }

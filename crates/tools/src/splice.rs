@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// Lines looked at for one like the text that was not found.
 const MAX_COMPARED_LINES: usize = 5_000;
 /// Characters of a line that are compared and shown.
-const SHOWN_CHARS: usize = 160;
+pub(crate) const SHOWN_CHARS: usize = 160;
 /// Line numbers told of a text that occurs more than once.
 const MAX_TOLD_LINES: usize = 10;
 /// Likeness below which a line is no hint.
@@ -100,7 +100,7 @@ fn not_found(text: &str, old: &str) -> String {
         return "`old` was not found; leave out the line numbers that read puts before each line".into();
     }
     let wanted = old.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
-    let Some((number, line, score)) = nearest(text, wanted) else {
+    let Some((number, line, score)) = nearest(text.lines(), wanted) else {
         return "`old` was not found; read the file again and copy the text exactly".into();
     };
     let how = if score >= 1.0 { "line ends, indentation or a later line differ" } else { "it differs" };
@@ -117,11 +117,11 @@ fn numbered(line: &str) -> bool {
 }
 
 /// The line most like `wanted`: its number, itself, and how like it is (1: but for white space, the same).
-fn nearest<'a>(text: &'a str, wanted: &str) -> Option<(usize, &'a str, f32)> {
+pub(crate) fn nearest<'a>(lines: impl Iterator<Item = &'a str>, wanted: &str) -> Option<(usize, &'a str, f32)> {
     let cut = |line: &str| line.chars().take(SHOWN_CHARS).collect::<String>();
     let short = cut(wanted);
     let mut best: Option<(usize, &str, f32)> = None;
-    for (index, line) in text.lines().enumerate().take(MAX_COMPARED_LINES) {
+    for (index, line) in lines.enumerate().take(MAX_COMPARED_LINES) {
         let score = if line.trim() == wanted { 1.0 } else { similarity(&cut(line.trim()), &short).min(0.99) };
         if score >= LIKE && best.is_none_or(|(_, _, other)| score > other) {
             best = Some((index + 1, line, score));

@@ -22,6 +22,10 @@ pub trait Tool: Send + Sync {
     fn enabled(&self) -> bool {
         true
     }
+    /// Only models of this habit, by the catalog, are offered the tool; none: all are.
+    fn habit(&self) -> Option<&'static str> {
+        None
+    }
     /// Puts arguments into the form the schema states, before they are checked: other names for a field, say.
     fn normalise(&self, input: Value) -> Value {
         input
