@@ -89,9 +89,11 @@ impl State {
     }
 
     fn accept_configure(&self, change: Box<Configured>) -> Result<Event, Rejected> {
-        let model = change.model.as_ref().is_some_and(|model| *model != self.model);
+        // To name the session's own model again is the way back from a fallback that stays.
+        let model = change.model.as_ref().is_some_and(|model| *model != self.model || self.speaking.is_some());
         let mode = change.mode.is_some_and(|mode| mode != self.mode);
         let profile = change.profile.as_ref().is_some_and(|profile| **profile != self.profile);
-        if model || mode || profile { Ok(Event::Configured(change)) } else { Err(Rejected::NoChange) }
+        let caps = change.caps.is_some_and(|caps| caps.over(&self.profile.caps) != self.profile.caps);
+        if model || mode || profile || caps { Ok(Event::Configured(change)) } else { Err(Rejected::NoChange) }
     }
 }

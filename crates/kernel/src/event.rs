@@ -4,6 +4,7 @@
 use crate::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// The version of the event schema that this build writes.
 pub const SCHEMA_VERSION: u16 = 1;
@@ -81,6 +82,13 @@ pub enum Event {
 
     // The model.
     ModelCalled(Box<ModelCalled>),
+    /// The provider has to read again what it had kept from the call before: most often that costs ten times as much.
+    CacheBroke(Box<CacheBroke>),
+    /// What was spent in the whole scope of a cap, this session's share included.
+    SpendingSeen {
+        scope: CapScope,
+        spent: Spending,
+    },
     /// A whole content block; `partial` marks text that broke off (a cut or an interrupt).
     BlockFinished {
         work: Seq,
@@ -134,10 +142,12 @@ pub enum Event {
         work: Seq,
         message: String,
     },
-    /// A stop check sent the model back to work.
+    /// A stop check sent the model back to work; with `repair`, because its answer does not fit the wanted schema.
     StopBlocked {
         work: Seq,
         text: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        repair: bool,
     },
     TurnFinished {
         work: Seq,
@@ -168,6 +178,9 @@ pub struct Configured {
     pub mode: Option<PermissionMode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Box<Profile>>,
+    /// Caps of the profile that holds: those that are said replace its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caps: Option<Caps>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -205,6 +218,9 @@ pub struct Prompted {
     pub intent: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<String>,
+    /// JSON Schema that the final answer must satisfy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Arc<Value>>,
 }
 
 /// The front door an input came through.
@@ -239,6 +255,9 @@ pub struct ModelCalled {
     pub sections: Vec<Section>,
     /// The tool list offered, by hash; its JSON is a blob.
     pub tools: BlobRef,
+    /// Tokens the model's window holds, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
 }
 
 /// What a model call was for.
@@ -255,9 +274,49 @@ pub struct Parameters {
     pub max_tokens: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
     /// Token budget for thinking; none: the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_tokens: Option<u32>,
+    /// How hard the model is to think; none: the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
+    #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
+    pub tool_choice: ToolChoice,
+}
+
+/// How hard a model thinks, in the vendors' common words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    /// Not at all, where the model can be told so.
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    Max,
+}
+
+/// Whether the model must, may or may not call a tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ToolChoice {
+    #[default]
+    Auto,
+    None,
+    /// Some tool.
+    Any,
+    Tool {
+        name: String,
+    },
+}
+
+impl ToolChoice {
+    pub fn is_auto(&self) -> bool {
+        *self == ToolChoice::Auto
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -277,6 +336,44 @@ pub struct Spent {
     /// Milliseconds from sending the request to the first content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<u64>,
+    /// The provider never said what the call took: `usage` is reckoned from what was sent and heard.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
+}
+
+/// Money and tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spending {
+    /// Millionths of a US dollar, of the calls whose price is known.
+    pub micro_usd: u64,
+    /// Of all classes.
+    pub tokens: u64,
+}
+
+/// Why the beginning of a request is not what the provider keeps from the one before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheBroke {
+    pub work: Seq,
+    pub cause: CacheBreak,
+    /// Tokens of the call before that could have been read from the cache.
+    pub tokens: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum CacheBreak {
+    /// A section of the system prompt has other text than in the call before.
+    Section { name: String },
+    /// Sections were added, left out or put in another order; the first that differs.
+    Order { name: String },
+    /// The tool list changed.
+    Tools,
+    /// The request began as the one before, and the provider read only `read` tokens of it from its cache.
+    Miss {
+        read: u64,
+        /// Milliseconds since the call before ended.
+        idle_ms: u64,
+    },
 }
 
 /// Why a model call failed, told by what to do about it.
@@ -298,6 +395,8 @@ pub enum FailureKind {
     Transient,
     /// Try again later: rate limit or overload.
     Overloaded,
+    /// Nothing came for as long as one waits.
+    Stalled,
     /// The prompt does not fit the model's window.
     TooLong,
     /// The key is missing, wrong or not allowed.

@@ -9,11 +9,15 @@
 
 mod accept;
 mod apply;
+mod around;
+mod cache;
+mod caps;
 mod command;
 mod compaction;
 mod event;
 mod id;
 mod invariant;
+mod ledger;
 mod limits;
 mod message;
 mod next;
@@ -25,10 +29,13 @@ mod tally;
 mod transcript;
 mod view;
 
+pub use cache::Sent;
+pub use caps::*;
 pub use command::*;
 pub use event::*;
 pub use id::*;
 pub use invariant::check_pairs;
+pub use ledger::*;
 pub use message::*;
 pub use profile::*;
 pub use state::*;

@@ -6,10 +6,8 @@ impl State {
     /// The limit that forbids another model call, if one does.
     pub(crate) fn over_limit(&self, turn: &Turn) -> Option<End> {
         let profile = &self.profile;
-        if let Some(failure) = &turn.failure
-            && (turn.model_errors >= profile.max_model_errors || !failure.kind.is_worth_retrying())
-        {
-            return Some(End::ModelError { message: failure.message.clone() });
+        if let Some(message) = turn.failure.as_ref().and_then(|failure| self.gives_up(turn, failure)) {
+            return Some(End::ModelError { message });
         }
         if turn.denials >= profile.max_denials {
             return Some(End::PermissionBlocked { denials: turn.denials });
@@ -26,11 +24,34 @@ impl State {
         }
         None
     }
+
+    /// Why the model is not asked again; none if it is.
+    fn gives_up(&self, turn: &Turn, failure: &ModelFailure) -> Option<String> {
+        let message = &failure.message;
+        if !failure.kind.is_worth_retrying() {
+            return Some(message.clone());
+        }
+        if self.is_wait_too_long(turn) {
+            let asked = turn.retry_after_ms.unwrap_or_default().div_ceil(1000);
+            let most = self.profile.retry.max_wait_ms.div_ceil(1000);
+            return Some(format!(
+                "{message}; the provider asks to wait {asked} s, longer than the {most} s that are waited \
+                 (retry.max_wait_ms): try again in {asked} s, or with another model"
+            ));
+        }
+        if !self.is_tried_too_often(turn) {
+            return None;
+        }
+        Some(match turn.model_errors {
+            0 | 1 => message.clone(),
+            tries => format!("{message} (tried {tries} times)"),
+        })
+    }
 }
 
 impl FailureKind {
     /// Sending the same again may do better.
     pub fn is_worth_retrying(self) -> bool {
-        matches!(self, FailureKind::Transient | FailureKind::Overloaded)
+        matches!(self, FailureKind::Transient | FailureKind::Overloaded | FailureKind::Stalled)
     }
 }

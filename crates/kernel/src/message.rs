@@ -24,14 +24,19 @@ pub enum ContentBlock {
     Text {
         text: String,
     },
-    /// The model's reasoning. `signature` is the provider's and goes back unchanged.
+    /// The model's reasoning. `signature` is the provider's (or its encrypted form) and goes back unchanged, to `by`
+    /// only; `by` is none in older logs.
     Thinking {
         thinking: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     RedactedThinking {
         data: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// A picture, by the hash of its bytes; the bytes are a blob beside the log.
     Image {
@@ -60,6 +65,16 @@ pub struct ToolUse {
     pub name: String,
     /// The arguments. Text that is no JSON object is kept as a JSON string, for the schema check to refuse.
     pub input: Value,
+    /// What the provider wants back with the call, unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Box<Signature>>,
+}
+
+/// A provider's seal on a call, meaningless to any other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signature {
+    pub by: String,
+    pub text: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -27,7 +27,7 @@ impl State {
         if self.compaction_asked.is_some() {
             return Some(Step::Compact);
         }
-        Some(self.speak_or_finish(turn))
+        self.speak_or_finish(turn)
     }
 
     fn idle_step(&self) -> Option<Step> {
@@ -64,7 +64,7 @@ impl State {
         }
     }
 
-    fn speak_or_finish(&self, turn: &Turn) -> Step {
+    fn speak_or_finish(&self, turn: &Turn) -> Option<Step> {
         // A note that wakes nobody waits until the model speaks anyway.
         let nothing_new = !self.pending.iter().any(|input| input.wakes);
         let end = match turn.last {
@@ -77,12 +77,23 @@ impl State {
             Last::Said(_) if nothing_new => Some(End::Done),
             _ => None,
         };
-        match end.or_else(|| self.over_limit(turn)) {
-            None => Step::CallModel,
-            Some(end) => {
-                let checks = end == End::Done && turn.stop_blocks < self.profile.max_stop_blocks;
-                Step::Finish { end, checks }
-            }
+        if matches!(end, Some(End::OutputLimit { .. })) && turn.compactions == 0 && self.is_over_trigger() {
+            return Some(Step::Compact);
+        }
+        if end.is_none()
+            && let Some(step) = self.way_around(turn)
+        {
+            return Some(step);
+        }
+        if let Some(end) = end.or_else(|| self.over_limit(turn)) {
+            let is_checked = turn.stop_blocks < self.profile.max_stop_blocks || turn.output_schema.is_some();
+            let checks = end == End::Done && is_checked;
+            return Some(Step::Finish { end, checks });
+        }
+        match self.reached_cap() {
+            Some(_) if self.paused().is_some() => None,
+            Some(cap) => Some(Step::Pause { cap }),
+            None => Some(Step::CallModel),
         }
     }
 }

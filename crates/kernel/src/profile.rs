@@ -1,5 +1,6 @@
 //! The knobs of the loop, and the named settings that satisfy each source document.
 
+use crate::Caps;
 use serde::{Deserialize, Serialize};
 
 /// How a session's loop behaves; stored in its `Opened`, so a log folds the same for ever.
@@ -28,6 +29,64 @@ pub struct Profile {
     /// Messages kept verbatim at a compaction, before moving back to a safe split.
     pub keep_last: usize,
     pub tools: ToolProfile,
+    #[serde(skip_serializing_if = "is_usual")]
+    pub retry: Retry,
+    /// The model that speaks while the session's own is overloaded or out of reach.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<Fallback>,
+    #[serde(skip_serializing_if = "is_usual")]
+    pub caps: Caps,
+    /// Per cent of the model's window above which an answer that hit its output limit again and again is followed by a
+    /// compaction.
+    #[serde(skip_serializing_if = "is_compact_at")]
+    pub compact_at_percent: u8,
+}
+
+/// How failed model calls are tried again. Clocks are the HTTP client's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retry {
+    /// Milliseconds before the second attempt; they double with each further one, spread by up to a quarter.
+    pub base_ms: u64,
+    /// Milliseconds that are waited at most; a provider that asks for more ends the turn, or its model's part in it.
+    pub max_wait_ms: u64,
+    /// Times in a row that a stalled attempt is made again.
+    pub max_stalls: u32,
+    /// Overloads in a row after which the fallback model speaks.
+    pub overloads_before_fallback: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fallback {
+    /// `PROVIDER/NAME`.
+    pub model: String,
+    pub back: FallbackBack,
+}
+
+/// When the session's own model speaks again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FallbackBack {
+    #[default]
+    NextTurn,
+    Never,
+}
+
+impl Default for Retry {
+    fn default() -> Retry {
+        Retry { base_ms: 500, max_wait_ms: 60_000, max_stalls: 2, overloads_before_fallback: 2 }
+    }
+}
+
+fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+const COMPACT_AT_PERCENT: u8 = 90;
+
+fn is_compact_at(percent: &u8) -> bool {
+    *percent == COMPACT_AT_PERCENT
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -88,7 +147,7 @@ impl Default for Profile {
         Profile {
             name: "default".into(),
             max_turns: 50,
-            max_model_errors: 3,
+            max_model_errors: 5,
             max_tool_error_rounds: None,
             max_denials: 3,
             max_continuations: 3,
@@ -98,6 +157,10 @@ impl Default for Profile {
             max_session_tokens: None,
             keep_last: 10,
             tools: ToolProfile::default(),
+            retry: Retry::default(),
+            fallback: None,
+            caps: Caps::default(),
+            compact_at_percent: COMPACT_AT_PERCENT,
         }
     }
 }
@@ -116,6 +179,7 @@ impl Profile {
             "s1-spec08" => Profile { tools: tools(Serial, MessageEnd, Continue), ..base },
             "s2-query" => Profile {
                 max_turns: 100,
+                max_model_errors: 3,
                 max_tool_error_rounds: Some(3),
                 keep_last: 0,
                 tools: tools(All, BlockEnd, AbortSiblings),

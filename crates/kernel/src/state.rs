@@ -44,6 +44,14 @@ pub struct State {
     pub totals: Totals,
     /// Tokens the newest whole answer's context took.
     pub context_tokens: u64,
+    /// Tokens the window of the model last called holds, where that is known.
+    pub window: Option<u64>,
+    /// The model that speaks in the place of `model`.
+    pub speaking: Option<String>,
+    /// The request that went out last.
+    pub sent: Option<Box<Sent>>,
+    /// What was last seen to be spent in the scopes of caps that other sessions share.
+    pub seen: BTreeMap<CapScope, Seen>,
     /// Times taken up again since anything last got done.
     pub reopens: u32,
 }
@@ -56,11 +64,17 @@ pub struct Totals {
     pub tool_rounds: u32,
     pub tool_runs: u32,
     pub usage: Usage,
+    /// Of the calls whose price is known.
+    pub cost_micro_usd: u64,
+    /// Calls that took something at a price nobody knows.
+    pub unpriced_calls: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pending {
     pub message: Arc<Message>,
+    /// JSON Schema of the answer it wants.
+    pub output_schema: Option<Arc<serde_json::Value>>,
     /// Opens a turn of its own if none is open.
     pub wakes: bool,
     /// A person said it: worth a turn even after an interrupt.
@@ -97,11 +111,26 @@ pub struct Turn {
     /// Failed model calls in a row, and the first of them.
     pub model_errors: u32,
     pub failure: Option<ModelFailure>,
+    /// The newest of them.
+    pub newest_failure: Option<FailureKind>,
     /// How long the provider asked to wait before the next attempt.
     pub retry_after_ms: Option<u64>,
+    /// Of the failures in a row: those of silence, and the overloads that came last.
+    pub stalls: u32,
+    pub overloads: u32,
+    /// Another model speaks in this turn.
+    pub fell_back: bool,
+    /// Times the oldest results were left out, and the history was compacted without being asked.
+    pub snips: u32,
+    pub compactions: u32,
+    /// The cap it waits at.
+    pub paused: Option<ReachedCap>,
     pub denials: u32,
     pub tool_error_rounds: u32,
     pub stop_blocks: u32,
+    /// JSON Schema of the wanted answer, and times the model was told that its own does not fit.
+    pub output_schema: Option<Arc<serde_json::Value>>,
+    pub repairs: u32,
 }
 
 /// What the turn last came to: why the next step is what it is.

@@ -1,6 +1,6 @@
 //! What the runtime is to do now. Steps are stored for ever inside `Began`, so they hold ids only.
 
-use crate::{CallId, Seq};
+use crate::{CallId, ReachedCap, Seq};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +18,12 @@ pub enum Step {
     Cancel { work: Seq },
     /// Replace the older part of the transcript by a summary.
     Compact,
+    /// Leave the oldest results out of the transcript, for the prompt is too long. Needs no room.
+    Snip { calls: Vec<CallId> },
+    /// Go on with another model. Needs no room.
+    SwitchModel { model: String, why: SwitchReason },
+    /// Wait until somebody raises the cap, or calls the turn back. Needs no room.
+    Pause { cap: ReachedCap },
     /// End the turn; with `checks`, ask the stop checks first whether the work is done.
     Finish { end: End, checks: bool },
 }
@@ -34,6 +40,18 @@ pub enum CloseReason {
     OutcomeUnknown,
     /// A limit of the turn was reached.
     Limit,
+}
+
+/// Why another model speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SwitchReason {
+    /// It was overloaded, or asked to wait too long.
+    Overloaded,
+    /// It could not be reached or understood.
+    Failed,
+    /// A new turn began: the session's own model again.
+    Back,
 }
 
 /// How a turn ended.
@@ -53,6 +71,10 @@ pub enum End {
     /// The model could not be reached or understood; `message` is the first true cause.
     ModelError {
         message: String,
+    },
+    /// The answer did not fit the wanted schema, also after the model was told so.
+    InvalidAnswer {
+        problem: String,
     },
     /// The reply hit its output limit again and again.
     OutputLimit {

@@ -12,6 +12,8 @@ pub struct Tally {
     pub usage: Usage,
     /// Millionths of a US dollar; none as soon as one call's price is unknown.
     pub cost_micro_usd: Option<u64>,
+    /// What a part of the calls took is reckoned, not counted by the provider.
+    pub estimated: bool,
     /// Milliseconds from the first record to the last.
     pub took_ms: u64,
     /// The text of the newest message: at the end of the turn, the answer.
@@ -61,6 +63,7 @@ impl Tally {
             return;
         }
         self.usage.add(&spent.usage);
+        self.estimated |= spent.estimated;
         self.unpriced |= spent.cost_micro_usd.is_none();
         let so_far = self.cost_micro_usd.unwrap_or(0) + spent.cost_micro_usd.unwrap_or(0);
         self.cost_micro_usd = (!self.unpriced).then_some(so_far);

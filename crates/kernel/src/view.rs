@@ -49,8 +49,7 @@ impl State {
             pending_tool_summary: calls.filter(|call| !call.is_done()).map(PendingTool::of).collect(),
             stop_hook_active: turn.is_some_and(|turn| turn.stop_blocks > 0),
             max_output_recovery_count: turn.map_or(0, |turn| turn.continuations),
-            // Compaction on overflow is not part of this version, so it never has been attempted.
-            has_attempted_reactive_compact: false,
+            has_attempted_reactive_compact: turn.is_some_and(|turn| turn.snips > 0),
             transition_reason: turn.map(|turn| turn.last.reason()),
         }
     }

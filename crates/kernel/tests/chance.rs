@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::json;
+use std::sync::Arc;
 use uuid::Uuid;
 use windlass_kernel::*;
 
@@ -24,10 +25,23 @@ fn input() -> impl Strategy<Value = InputId> {
 fn block() -> impl Strategy<Value = ContentBlock> {
     prop_oneof![
         2 => text().prop_map(ContentBlock::text),
-        1 => text().prop_map(|thinking| ContentBlock::Thinking { thinking, signature: None }),
+        1 => (text(), by()).prop_map(|(thinking, by)| ContentBlock::Thinking { thinking, signature: by.clone(), by }),
+        1 => by().prop_map(|by| ContentBlock::RedactedThinking { data: "d".into(), by }),
         1 => call().prop_map(|id| ContentBlock::ToolResult(ToolResult { tool_use_id: id, content: vec![], is_error: true })),
-        4 => call().prop_map(|id| ContentBlock::ToolUse(ToolUse { id, name: "read".into(), input: json!({}) })),
+        4 => (call(), by()).prop_map(|(id, by)| {
+            let signature = by.map(|by| Box::new(Signature { by, text: "s".into() }));
+            ContentBlock::ToolUse(ToolUse { id, name: "read".into(), input: json!({}), signature })
+        }),
     ]
+}
+
+/// Who thought or signed it.
+fn by() -> impl Strategy<Value = Option<String>> {
+    prop::option::of(model())
+}
+
+fn model() -> impl Strategy<Value = String> {
+    prop_oneof![Just("m/one".to_owned()), Just("m/two".to_owned())]
 }
 
 fn plan() -> impl Strategy<Value = CallPlan> {
@@ -37,19 +51,57 @@ fn plan() -> impl Strategy<Value = CallPlan> {
 }
 
 fn spent() -> impl Strategy<Value = Spent> {
-    prop_oneof![Just(0), Just(100), Just(u64::MAX)]
-        .prop_map(|input| Spent { usage: Usage { input, output: input, ..Usage::default() }, ..Spent::default() })
+    let price = prop_oneof![Just(None), Just(Some(0)), Just(Some(u64::MAX))];
+    (tokens(), tokens(), price, any::<bool>()).prop_map(|(input, cache_read, cost_micro_usd, estimated)| {
+        let usage = Usage { input, cache_read, cache_write: cache_read, output: input, reasoning: 0 };
+        Spent { usage, cost_micro_usd, first_token_ms: None, estimated }
+    })
+}
+
+fn tokens() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), Just(100), Just(5_000), Just(u64::MAX)]
 }
 
 fn end() -> impl Strategy<Value = End> {
-    prop_oneof![Just(End::Done), Just(End::Interrupted), Just(End::TokenLimit { used: 1 })]
+    prop_oneof![
+        Just(End::Done),
+        Just(End::Interrupted),
+        Just(End::TokenLimit { used: 1 }),
+        Just(End::InvalidAnswer { problem: "x".into() }),
+    ]
+}
+
+fn scope() -> impl Strategy<Value = CapScope> {
+    prop_oneof![Just(CapScope::Session), Just(CapScope::Day), Just(CapScope::Tree)]
+}
+
+fn cap() -> impl Strategy<Value = Cap> {
+    let limit = || prop_oneof![3 => Just(None), 1 => tokens().prop_map(Some)];
+    (limit(), limit()).prop_map(|(micro_usd, tokens)| Cap { micro_usd, tokens })
+}
+
+fn caps() -> impl Strategy<Value = Caps> {
+    (cap(), cap(), cap()).prop_map(|(session, day, tree)| Caps { session, day, tree })
+}
+
+fn spending() -> impl Strategy<Value = Spending> {
+    (tokens(), tokens()).prop_map(|(micro_usd, tokens)| Spending { micro_usd, tokens })
+}
+
+fn fallback() -> impl Strategy<Value = Option<Fallback>> {
+    let back = prop_oneof![Just(FallbackBack::NextTurn), Just(FallbackBack::Never)];
+    prop::option::of((model(), back).prop_map(|(model, back)| Fallback { model, back }))
 }
 
 fn profile() -> impl Strategy<Value = Profile> {
     let small = 0..3u32;
-    (0..Profile::NAMES.len(), small.clone(), small.clone(), small.clone(), small, any::<bool>()).prop_map(
-        |(name, turns, errors, denials, parallel, budget)| {
+    let limits = (0..Profile::NAMES.len(), small.clone(), small.clone(), small.clone(), small.clone(), any::<bool>());
+    (limits, fallback(), prop_oneof![3 => Just(Caps::default()), 1 => caps()], small).prop_map(
+        |((name, turns, errors, denials, parallel, budget), fallback, caps, few)| {
             let mut profile = Profile::named(Profile::NAMES[name]).unwrap();
+            (profile.fallback, profile.caps, profile.retry.max_stalls) = (fallback, caps, few);
+            profile.retry.overloads_before_fallback = few;
+            profile.max_continuations = few;
             (profile.max_turns, profile.max_model_errors, profile.max_denials) = (turns, errors, denials);
             profile.max_tool_error_rounds = Some(errors);
             profile.max_session_tokens = budget.then_some(200);
@@ -70,6 +122,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (prop::collection::vec(call(), 0..4), why).prop_map(|(calls, why)| Step::Close { calls, why }),
         1 => work().prop_map(|work| Step::Cancel { work }),
         1 => Just(Step::Compact),
+        1 => prop::collection::vec(call(), 0..4).prop_map(|calls| Step::Snip { calls }),
+        1 => model().prop_map(|model| Step::SwitchModel { model, why: SwitchReason::Failed }),
+        1 => (scope(), cap(), spending()).prop_map(|(scope, cap, spent)| Step::Pause { cap: ReachedCap { scope, cap, spent } }),
         1 => (end(), any::<bool>()).prop_map(|(end, checks)| Step::Finish { end, checks }),
     ]
 }
@@ -107,8 +162,17 @@ fn answer() -> impl Strategy<Value = Answered> {
 fn tool_finished() -> impl Strategy<Value = Event> {
     use Outcome::*;
     let outcome = prop_oneof![Just(Ok), Just(Error), Just(Denied), Just(Cancelled), Just(NotRun), Just(Unknown)];
-    (work(), call(), outcome, any::<bool>()).prop_map(|(work, call, outcome, aborts_siblings)| {
-        let (blocks, value, output, files) = (vec![], None, None, vec![]);
+    let bytes = prop_oneof![Just(0), Just(300), Just(usize::MAX)];
+    (work(), call(), outcome, any::<bool>(), bytes).prop_map(|(work, call, outcome, aborts_siblings, bytes)| {
+        let blocks = match bytes {
+            0 => vec![],
+            300 => vec![ContentBlock::text("x".repeat(300))],
+            bytes => {
+                let blob = BlobRef { hash: "a".repeat(64), bytes: bytes as u64 };
+                vec![ContentBlock::Image { media_type: "image/png".into(), blob }]
+            }
+        };
+        let (value, output, files) = (None, None, vec![]);
         Event::ToolFinished(Box::new(ToolFinished {
             work,
             call,
@@ -125,9 +189,17 @@ fn tool_finished() -> impl Strategy<Value = Event> {
 
 fn failed() -> impl Strategy<Value = Event> {
     use FailureKind::*;
-    let kind = prop_oneof![Just(Transient), Just(Overloaded), Just(TooLong), Just(Auth), Just(Invalid)];
-    (work(), kind, spent()).prop_map(|(work, kind, spent)| {
-        let error = ModelFailure { kind, message: "x".into(), status: None, retry_after_ms: None };
+    let kind = prop_oneof![
+        2 => Just(Transient),
+        4 => Just(Overloaded),
+        2 => Just(Stalled),
+        4 => Just(TooLong),
+        1 => Just(Auth),
+        1 => Just(Invalid),
+    ];
+    let asked = prop_oneof![4 => Just(None), 1 => Just(Some(10)), 1 => Just(Some(u64::MAX))];
+    (work(), kind, spent(), asked).prop_map(|(work, kind, spent, retry_after_ms)| {
+        let error = ModelFailure { kind, message: "x".into(), status: None, retry_after_ms };
         Event::ModelFailed { work, error, spent }
     })
 }
@@ -139,10 +211,13 @@ fn finished() -> impl Strategy<Value = Event> {
 }
 
 fn command() -> impl Strategy<Value = Command> {
-    let prompted = (input(), prop::collection::vec(block(), 0..3)).prop_map(|(input, blocks)| {
+    let prompted = (input(), prop::collection::vec(block(), 0..3), any::<bool>()).prop_map(|(input, blocks, wants)| {
         let (origin, context, data, intent, constraints) = (Origin::Library, None, None, None, vec![]);
-        Command::Prompt(Box::new(Prompted { input, origin, blocks, context, data, intent, constraints }))
+        let output_schema = wants.then(|| Arc::new(json!({ "type": "object" })));
+        let prompted = Prompted { input, origin, blocks, context, data, intent, constraints, output_schema };
+        Command::Prompt(Box::new(prompted))
     });
+    let configured = (prop::option::of(profile()), prop::option::of(model()), prop::option::of(caps()));
     let tools = prop_oneof![Just(ToolsChange::Enabled), Just(ToolsChange::Disabled), Just(ToolsChange::Registered)];
     prop_oneof![
         4 => prompted,
@@ -151,9 +226,9 @@ fn command() -> impl Strategy<Value = Command> {
         1 => Just(Command::Compact { instructions: None }),
         2 => Just(Command::Interrupt { by: "t".into() }),
         2 => answer().prop_map(|answer| Command::Answer(Box::new(answer))),
-        1 => profile().prop_map(|profile| {
-            let profile = Some(Box::new(profile));
-            Command::Configure(Box::new(Configured { profile, ..Configured::default() }))
+        2 => configured.prop_map(|(profile, model, caps)| {
+            let profile = profile.map(Box::new);
+            Command::Configure(Box::new(Configured { profile, model, caps, mode: None }))
         }),
         1 => tools.prop_map(|change| Command::ChangeTools { change, tools: vec!["read".into()] }),
     ]
@@ -171,6 +246,18 @@ fn as_fact(command: Command) -> Event {
         Command::Configure(change) => Event::Configured(change),
         Command::ChangeTools { change, tools } => Event::ToolsChanged { change, tools },
     }
+}
+
+fn called() -> impl Strategy<Value = Event> {
+    let role = prop_oneof![3 => Just(ModelRole::Main), 1 => Just(ModelRole::Compaction)];
+    let blob = || (0..2u8).prop_map(|n| BlobRef { hash: n.to_string().repeat(64), bytes: 9 });
+    let window = prop_oneof![Just(None), Just(Some(0)), Just(Some(200)), Just(Some(u64::MAX))];
+    let sections = prop::collection::vec((text(), blob()).prop_map(|(name, blob)| Section { name, blob }), 0..3);
+    (work(), role, model(), sections, blob(), window).prop_map(|(work, role, model, sections, tools, window)| {
+        let (parameters, provider) = (Parameters::default(), "m".into());
+        let called = ModelCalled { work, role, provider, model, parameters, attempt: 1, sections, tools, window };
+        Event::ModelCalled(Box::new(called))
+    })
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -195,7 +282,13 @@ fn event() -> impl Strategy<Value = Event> {
             Event::Compacted { work, upto, summary: "s".into(), spent }
         }),
         1 => work().prop_map(|work| Event::CompactionFailed { work, message: "x".into() }),
-        1 => work().prop_map(|work| Event::StopBlocked { work, text: "x".into() }),
+        1 => (work(), any::<bool>()).prop_map(|(work, repair)| Event::StopBlocked { work, text: "x".into(), repair }),
+        3 => called(),
+        1 => (scope(), spending()).prop_map(|(scope, spent)| Event::SpendingSeen { scope, spent }),
+        1 => work().prop_map(|work| {
+            let cause = CacheBreak::Miss { read: 0, idle_ms: 9 };
+            Event::CacheBroke(Box::new(CacheBroke { work, cause, tokens: 9 }))
+        }),
         1 => (work(), end()).prop_map(|(work, end)| Event::TurnFinished { work, end }),
         1 => Just(Event::Reopened { worker: "w".into() }),
         1 => Just(Event::DeadlinePassed),
@@ -204,7 +297,7 @@ fn event() -> impl Strategy<Value = Event> {
             forked_from: None,
             cwd: "/".into(),
             agent: "a".into(),
-            model: "m".into(),
+            model: "m/one".into(),
             mode: PermissionMode::Default,
             profile: Box::new(profile),
         }),
@@ -263,7 +356,10 @@ proptest! {
             if let Err(broken) = state.check() {
                 return Err(TestCaseError::fail(broken));
             }
-            let _ = (state.next_step(), state.split(), state.view());
+            let _ = (state.next_step(), state.split(), state.view(), state.reached_cap(), state.paused());
+            if let Event::ModelCalled(called) = &log.last().unwrap().event {
+                let _ = (state.cache_break(called), state.cache_miss(called.work, &Usage::default(), 0));
+            }
             for wish in &wishes {
                 let _ = state.accept(wish);
             }

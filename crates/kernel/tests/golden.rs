@@ -34,7 +34,7 @@ fn read(path: &Path) -> Vec<Record> {
 /// What a log amounts to, in a few lines.
 fn summary(records: &[Record]) -> String {
     let state = State::fold(records);
-    let Totals { user_turns, model_calls, tool_rounds, tool_runs, usage } = state.totals;
+    let Totals { user_turns, model_calls, tool_rounds, tool_runs, usage, .. } = state.totals;
     let open = match &state.turn {
         None => "idle".to_owned(),
         Some(turn) => format!("turn of {} open", turn.opened_by),
@@ -87,8 +87,8 @@ fn every_kind_of_event_and_step_stands_in_a_log() {
         }
     }
     let list = |kinds: BTreeSet<String>| kinds.into_iter().collect::<Vec<_>>().join(" ");
-    assert_snapshot!(list(events), @"answered asked began block_finished cleared compacted compaction_asked compaction_failed configured deadline_passed interrupted judged model_called model_cancelled model_failed model_finished noted opened prompted reopened stop_blocked tool_finished tool_started tools_changed turn_finished");
-    assert_snapshot!(list(steps), @"call_model cancel close compact finish judge run_tool");
+    assert_snapshot!(list(events), @"answered asked began block_finished cache_broke cleared compacted compaction_asked compaction_failed configured deadline_passed interrupted judged model_called model_cancelled model_failed model_finished noted opened prompted reopened spending_seen stop_blocked tool_finished tool_started tools_changed turn_finished");
+    assert_snapshot!(list(steps), @"call_model cancel close compact finish judge pause run_tool snip switch_model");
 }
 
 #[test]
@@ -230,7 +230,8 @@ fn a_long_session() {
              stop end_turn\n note it rains\n compact\n no-summary the line is down\n compact\n summary 2 they talked
              prompt d\n text e\n deadline\n silenced",
         );
-        let change = Configured { model: Some("mock/other".into()), mode: Some(PermissionMode::Plan), profile: None };
+        let (model, mode) = (Some("mock/other".into()), Some(PermissionMode::Plan));
+        let change = Configured { model, mode, ..Configured::default() };
         story.wish(Command::Configure(Box::new(change)));
         story.wish(Command::ChangeTools { change: ToolsChange::Disabled, tools: vec!["bash".into()] });
         story = story.tell("clear\n prompt f");
@@ -245,4 +246,56 @@ fn a_long_session() {
     idle; last end ModelError { message: "the key is not valid" }; next None
     f
     "#);
+}
+
+#[test]
+fn bad_weather() {
+    let records = log("v1-weather.jsonl", || {
+        let fallback = Some(Fallback { model: "mock/other".into(), back: FallbackBack::NextTurn });
+        let mut story = Story::new(Profile { fallback, compact_at_percent: 50, keep_last: 1, ..Profile::default() });
+        story.window = Some(20_000);
+        story = story.tell(
+            "usage 100 0 9900\n prompt a\n fail stalled silence\n thinking hm\n use c1 read\n stop tool_use\n big c1 300
+             wait 2000 busy\n fail overloaded busy\n fail too_long it does not fit\n text Well.\n stop end_turn
+             prompt b\n text one\n stop max_tokens\n section role c\n text two\n stop max_tokens
+             usage 9000 1000 0\n text three\n stop max_tokens\n text four\n stop max_tokens\n summary 5 they talked",
+        );
+        let (work, index, partial) = (story.speaking(), 0, false);
+        let by = || "mock/scripted".to_owned();
+        let signature = Some(Box::new(Signature { by: by(), text: "seal".into() }));
+        let (name, input) = ("read".into(), serde_json::json!({}));
+        let sealed = ContentBlock::RedactedThinking { data: "sealed".into(), by: Some(by()) };
+        story.report(Event::BlockFinished { work, index, block: sealed, partial });
+        let call = ContentBlock::ToolUse(ToolUse { id: "c2".into(), name, input, signature });
+        story.report(Event::BlockFinished { work, index: 1, block: call, partial });
+        let spent = Spent { estimated: true, ..spent() };
+        story.report(Event::ModelFinished { work, stop: StopReason::ToolUse, raw_stop: None, spent });
+        story.tell("ok c2 x\n text Done.\n stop end_turn\n tools d\n section memory e\n prompt c")
+    });
+    assert_snapshot!(summary(&records), @r"
+    76 records, 17 messages, boundary 5, 0 pending
+    3 prompts, 8 model calls, 2 tool rounds, 2 tool runs, 70380 tokens
+    turn of 73 open; last end Done; next None
+    c
+    ");
+}
+
+#[test]
+fn caps_and_a_wanted_answer() {
+    let records = log("v1-caps.jsonl", || {
+        let session = Cap { tokens: Some(200), micro_usd: Some(5_000) };
+        let caps = Caps { session, ..Caps::default() };
+        let story = Story::new(Profile { caps, ..Profile::default() }).checked().tell(
+            "want a list\n use c1 read\n stop tool_use\n ok c1 x\n text hm\n stop end_turn\n repair it is no list
+             prompt be quick\n crash\n cap session 4000\n text hm\n stop end_turn\n unfit it is still no list
+             cap day 1000\n elsewhere day 900\n prompt b\n use c2 read\n stop tool_use\n ok c2 y",
+        );
+        story.tell("interrupt\n cap tree 700\n elsewhere tree 700\n elsewhere day 0\n prompt c")
+    });
+    assert_snapshot!(summary(&records), @r"
+    48 records, 10 messages, boundary 0, 1 pending
+    4 prompts, 4 model calls, 2 tool rounds, 2 tool runs, 480 tokens
+    turn of 47 open; last end Interrupted; next None
+    [c2] y
+    ");
 }

@@ -173,7 +173,7 @@ fn s1_33_the_books_tell_calls_rounds_and_turns_apart() {
     let story = tell(
         "prompt a\n use c1 read\n use c2 read\n stop tool_use\n ok c1 x\n ok c2 y\n text b\n stop end_turn\n prompt c\n text d\n stop end_turn",
     );
-    let Totals { user_turns, model_calls, tool_rounds, tool_runs, usage } = story.state.totals;
+    let Totals { user_turns, model_calls, tool_rounds, tool_runs, usage, .. } = story.state.totals;
     assert_eq!((user_turns, model_calls, tool_rounds, tool_runs), (2, 3, 1, 2));
     assert_eq!(usage.context(), 360);
 }

@@ -89,14 +89,18 @@ fn s0_12_the_limit_of_twenty_turns_ends_the_twenty_first() {
 
 #[test]
 fn s2_12_three_failures_in_a_row_end_the_turn_with_the_first_cause() {
-    let story = tell("prompt go\n fail transient the line is down\n fail overloaded busy\n fail transient reset");
-    assert_eq!(*story.end(), End::ModelError { message: "the line is down".into() });
+    let story = tell_as(
+        "s2-query",
+        "prompt go\n fail transient the line is down\n fail overloaded busy\n fail transient reset",
+    );
+    assert_eq!(*story.end(), End::ModelError { message: "the line is down (tried 3 times)".into() });
     assert_eq!(story.model_calls(), 3);
 }
 
 #[test]
 fn s2_12_a_whole_message_starts_the_count_anew() {
-    let story = tell(
+    let story = tell_as(
+        "s2-query",
         "prompt go\n fail transient one\n fail transient two\n use c1 read\n stop tool_use\n ok c1 x
          fail transient three\n fail transient four\n text Done.\n stop end_turn",
     );

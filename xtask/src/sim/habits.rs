@@ -3,6 +3,11 @@
 use super::random::Random;
 use windlass_kernel::*;
 
+/// Tokens a message takes: in some worlds too few for a cache to be worth a word.
+const SCALES: [u64; 2] = [1, 200];
+/// The session's own model, and those it may fall back on.
+pub const MODELS: [&str; 3] = ["m/own", "m/two", "m/three"];
+
 /// `…_in`: happens once in so many occasions; 0 is never.
 #[derive(Clone, Debug)]
 pub struct Habits {
@@ -29,6 +34,17 @@ pub struct Habits {
     pub same_id_in: usize,
     /// People name things that are not, or not any more.
     pub mistakes_in: usize,
+    /// A reply hits its output limit.
+    pub cut_in: usize,
+    /// An answer does not fit the wanted schema.
+    pub unfit_in: usize,
+    /// The system prompt or the tool list changes.
+    pub drift_in: usize,
+    /// The provider has lost what it kept.
+    pub forgets_in: usize,
+    /// Tokens a message takes, and the model's window in messages; 0: not known.
+    pub scale: u64,
+    pub window: u64,
 }
 
 /// Where calls are judged.
@@ -68,6 +84,12 @@ impl Habits {
             interrupt_in: random.of(&[0, 2, 3, 10]),
             same_id_in: random.of(&[0, 0, 12]),
             mistakes_in: random.of(&[10, 30]),
+            cut_in: random.of(&[0, 0, 2]),
+            unfit_in: random.of(&[0, 2, 4]),
+            drift_in: random.of(&[0, 8, 50]),
+            forgets_in: random.of(&[0, 10]),
+            scale: random.of(&SCALES),
+            window: random.of(&[0, 20, 60]),
         }
     }
 
@@ -84,6 +106,8 @@ impl Habits {
         self.interrupt_in = 0;
         self.same_id_in = 0;
         self.mistakes_in = 0;
+        self.cut_in = 0;
+        self.unfit_in = 0;
     }
 }
 
@@ -104,8 +128,21 @@ pub fn profile(random: &mut Random, named: Option<&str>) -> Profile {
         profile.max_tool_error_rounds = Some(1 + random.below(3) as u32);
     }
     if random.one_in(8) {
-        profile.max_session_tokens = Some(200 + random.below(4_000) as u64);
+        profile.max_session_tokens = Some((200 + random.below(4_000) as u64) * random.of(&SCALES));
     }
+    if random.coin() {
+        let back = random.of(&[FallbackBack::NextTurn, FallbackBack::NextTurn, FallbackBack::Never]);
+        profile.fallback = Some(Fallback { model: random.of(&MODELS[1..]).into(), back });
+    }
+    if random.one_in(3) {
+        profile.max_model_errors = 1 + random.below(6) as u32;
+        profile.retry.max_stalls = random.below(3) as u32;
+        profile.retry.overloads_before_fallback = 1 + random.below(3) as u32;
+    }
+    if random.one_in(4) {
+        profile.caps = caps(random);
+    }
+    profile.compact_at_percent = random.of(&[90, 60, 20]);
     profile.keep_last = random.of(&[0, 1, 2, profile.keep_last]);
     profile.tools.max_parallel = random.of(&[1, 2, 5]);
     if random.one_in(4) {
@@ -114,4 +151,14 @@ pub fn profile(random: &mut Random, named: Option<&str>) -> Profile {
         profile.tools.on_sibling_error = random.of(&[OnSiblingError::Continue, OnSiblingError::AbortSiblings]);
     }
     profile
+}
+
+/// Caps near enough to be met.
+pub fn caps(random: &mut Random) -> Caps {
+    let mut cap = || match random.below(4) {
+        0 => Cap { tokens: Some(random.below(4_000) as u64 * random.of(&SCALES)), micro_usd: None },
+        1 => Cap { tokens: None, micro_usd: Some(random.below(20_000) as u64) },
+        _ => Cap::default(),
+    };
+    Caps { session: cap(), day: cap(), tree: cap() }
 }

@@ -2,22 +2,29 @@
 //! that die, people who interrupt, and a process that dies at any instant; every promise is looked at after every
 //! record. What is absent: time, threads and stores; those have tests of their own.
 
+mod cache;
+mod counts;
 mod habits;
 mod mutant;
 mod outside;
+mod purse;
 pub mod random;
+mod request;
 mod room;
+mod start;
+mod storm;
 mod tale;
 mod watch;
+mod weather;
 mod world;
 
 use anyhow::{Context, bail};
+use counts::Counts;
 use mutant::{Brain, Mutant};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use watch::Counts;
 use windlass_kernel::Profile;
 use world::World;
 
@@ -84,11 +91,13 @@ fn try_kernel(wanted: &Wanted) -> anyhow::Result<()> {
     if wanted.story {
         tell(wanted.seed, Brain(None), wanted, usize::MAX);
     }
-    let Counts { events, crashes, rounds, tool_runs, turns, interrupts, rejected } = sum.counts;
+    let Counts { events, crashes, rounds, tool_runs, turns, interrupts, rejected, .. } = sum.counts;
+    let Counts { switches, snips, pauses, cache_breaks, .. } = sum.counts;
     let rate = runs as f64 / began.elapsed().as_secs_f64();
     println!(
         "{runs} seeds from {}: {events} events, {crashes} crashes, {turns} turns, {rounds} rounds, {tool_runs} tool \
-         runs, {interrupts} interrupts, {rejected} wishes turned down; {rate:.0} seeds/s; {} violations",
+         runs, {interrupts} interrupts, {switches} switches of model, {snips} prompts cut short, {pauses} pauses, \
+         {cache_breaks} cache breaks, {rejected} wishes turned down; {rate:.0} seeds/s; {} violations",
         wanted.seed, sum.bad
     );
     let Some((seed, what)) = sum.first() else { return Ok(()) };

@@ -1,6 +1,7 @@
 //! Brains that make one mistake each. The simulator is only worth what it catches, so each mistake is put back and
 //! must be found; they are made around the kernel, not in it.
 
+use super::storm;
 use windlass_kernel::*;
 
 /// The kernel, or the kernel with one mistake.
@@ -27,12 +28,23 @@ pub enum Mutant {
     ChildLeftAlone,
     LimitOpensTurns,
     BlocksAreProgress,
+    SwitchKeepsCounts,
+    NoWayBack,
+    StallsWithoutEnd,
+    StallIsATurn,
+    SnipsAgain,
+    PauseForgotten,
+    CapsIgnored,
+    WantedIsTaken,
+    RepairIsAnObjection,
+    RetryForgetsChange,
+    CutIsExpectedCached,
     /// Not a mistake for pairs: shown to be safe.
     WritersAtBlockEnd,
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 19] = {
+    pub const ALL: [Mutant; 30] = {
         use Mutant::*;
         [
             FinishingBeforeInterrupt,
@@ -53,6 +65,17 @@ impl Mutant {
             ChildLeftAlone,
             LimitOpensTurns,
             BlocksAreProgress,
+            SwitchKeepsCounts,
+            NoWayBack,
+            StallsWithoutEnd,
+            StallIsATurn,
+            SnipsAgain,
+            PauseForgotten,
+            CapsIgnored,
+            WantedIsTaken,
+            RepairIsAnObjection,
+            RetryForgetsChange,
+            CutIsExpectedCached,
             WritersAtBlockEnd,
         ]
     };
@@ -78,6 +101,17 @@ impl Mutant {
             Mutant::ChildLeftAlone => "a call that lives on elsewhere is not taken up again in a halted turn",
             Mutant::LimitOpensTurns => "input opens a turn that the same limit ends, again and again",
             Mutant::BlocksAreProgress => "a block of a message that never ends counts as progress",
+            Mutant::SwitchKeepsCounts => "the fallback model inherits the failures of the one before",
+            Mutant::NoWayBack => "a new turn goes on with the fallback model",
+            Mutant::StallsWithoutEnd => "an attempt that stalls is made again without end",
+            Mutant::StallIsATurn => "an attempt that stalls counts as a turn",
+            Mutant::SnipsAgain => "results are left out again and again",
+            Mutant::PauseForgotten => "a crash forgets that the turn waits at a cap",
+            Mutant::CapsIgnored => "a cap that is reached is passed over",
+            Mutant::WantedIsTaken => "an answer that is to fit a schema is taken as it is",
+            Mutant::RepairIsAnObjection => "a repair uses up an objection of the stop checks",
+            Mutant::RetryForgetsChange => "a retry forgets that the prompt's beginning changed",
+            Mutant::CutIsExpectedCached => "messages that were cut are expected in the cache",
             Mutant::WritersAtBlockEnd => "writers at block end (no mistake: safe for pairs)",
         }
     }
@@ -134,7 +168,8 @@ impl Brain {
                 }
                 step => Some(step),
             },
-            _ => state.next_step(),
+            Some(mutant) => Some(storm::step(mutant, state.next_step()?)),
+            None => state.next_step(),
         }
     }
 
@@ -193,7 +228,8 @@ impl Brain {
                     state.reopens = 0;
                 }
             }
-            _ => state.apply(record),
+            Some(mutant) => storm::apply(mutant, state, record),
+            None => state.apply(record),
         }
     }
 }

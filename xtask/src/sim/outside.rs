@@ -1,7 +1,8 @@
 //! What people, timers and other programs ask of the session.
 
-use super::habits::profile;
+use super::habits::{MODELS, caps, profile};
 use super::world::World;
+use std::sync::Arc;
 use uuid::Uuid;
 use windlass_kernel::*;
 
@@ -12,6 +13,13 @@ impl World {
         if !asking.is_empty() && self.random.one_in(3) {
             let call = asking[self.random.below(asking.len())].clone();
             return self.answer(&call);
+        }
+        if self.state.paused().is_some() && self.random.coin() {
+            return if self.random.one_in(4) {
+                Command::Interrupt { by: "terminal".into() }
+            } else {
+                self.raise_caps()
+            };
         }
         if self.state.turn.is_some() && self.random.one_in(self.habits.interrupt_in) {
             return Command::Interrupt { by: "terminal".into() };
@@ -42,15 +50,27 @@ impl World {
         let (input, text) = self.input("prompt");
         let blocks = vec![ContentBlock::text(text)];
         let (context, data, intent, constraints) = (None, None, None, vec![]);
-        Command::Prompt(Box::new(Prompted {
-            input,
-            origin: Origin::Terminal,
-            blocks,
-            context,
-            data,
-            intent,
-            constraints,
-        }))
+        let output_schema = self.random.one_in(4).then(|| Arc::new(serde_json::json!({ "type": "object" })));
+        let origin = Origin::Terminal;
+        let prompted = Prompted { input, origin, blocks, context, data, intent, constraints, output_schema };
+        Command::Prompt(Box::new(prompted))
+    }
+
+    /// Mostly far enough; now and then to caps that are in the way again.
+    pub fn raise_caps(&mut self) -> Command {
+        let high = Cap { micro_usd: Some(u64::MAX), tokens: Some(u64::MAX) };
+        let caps = match self.random.one_in(self.habits.mistakes_in) {
+            true => caps(&mut self.random),
+            false => Caps { session: high, day: high, tree: high },
+        };
+        Command::Configure(Box::new(Configured { caps: Some(caps), ..Configured::default() }))
+    }
+
+    /// News of what other sessions have spent.
+    pub fn spending(&mut self) -> Event {
+        let scope = self.random.of(&[CapScope::Day, CapScope::Tree]);
+        let spent = Spending { micro_usd: self.random.below(10_000) as u64, tokens: self.random.below(9_000) as u64 };
+        Event::SpendingSeen { scope, spent }
     }
 
     /// A fresh name for an input, now and then one that was used before.
@@ -67,7 +87,9 @@ impl World {
             Box::new(Profile { tools, ..profile(&mut self.random, None) })
         });
         let mode = Some(self.random.of(&[PermissionMode::Default, PermissionMode::Plan, PermissionMode::Bypass]));
-        Command::Configure(Box::new(Configured { model: None, mode, profile }))
+        let model = self.random.one_in(4).then(|| self.random.of(&MODELS[..2]).into());
+        let caps = self.random.one_in(8).then(|| caps(&mut self.random));
+        Command::Configure(Box::new(Configured { model, mode, profile, caps }))
     }
 
     /// Mostly the right answer; now and then to another question, or of the wrong kind.

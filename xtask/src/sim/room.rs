@@ -129,17 +129,24 @@ pub struct Speech<'a> {
     /// The number of the next fresh call id.
     pub next_call: &'a mut u64,
     pub used_ids: Vec<CallId>,
+    /// The model that speaks.
+    pub by: String,
+    /// What the call takes.
+    pub usage: Usage,
 }
 
 impl Speech<'_> {
     pub fn script(self, random: &mut Random) -> VecDeque<Act> {
-        let Speech { work, habits, next_call, used_ids } = self;
+        let Speech { work, habits, next_call, used_ids, by, usage } = self;
         let blocks = random.below(5);
         let calling = random.one_in(habits.calls_in);
         let mut says = Vec::new();
         for index in 0..blocks as u32 {
             let block = match random.below(8) {
-                0 => ContentBlock::Thinking { thinking: format!("w{work}.{index}"), signature: None },
+                0 => {
+                    let thinking = format!("w{work}.{index}");
+                    ContentBlock::Thinking { thinking, signature: None, by: Some(by.clone()) }
+                }
                 1 if random.coin() => ContentBlock::text(""),
                 _ if calling && random.below(4) > 0 => {
                     let id = match used_ids.len() {
@@ -153,14 +160,17 @@ impl Speech<'_> {
                     let id = id.unwrap_or_else(fresh);
                     let name = random.of(&TOOLS).into();
                     let input = serde_json::json!({ "of": work });
-                    ContentBlock::ToolUse(ToolUse { id, name, input })
+                    let signature = Some(Box::new(Signature { by: by.clone(), text: format!("w{work}") }));
+                    ContentBlock::ToolUse(ToolUse { id, name, input, signature })
                 }
                 _ => ContentBlock::text(format!("w{work}.{index}")),
             };
             says.push(block);
         }
         let ending = Ending::draw(random, habits, says.len());
-        ending.script(random, work, says)
+        let calls = says.iter().any(|block| matches!(block, ContentBlock::ToolUse(_)));
+        let whole = whole(random, habits, work, calls, usage);
+        ending.script(random, work, says, whole)
     }
 }
 
@@ -182,8 +192,7 @@ impl Ending {
         Ending::Whole
     }
 
-    fn script(self, random: &mut Random, work: Seq, mut says: Vec<ContentBlock>) -> VecDeque<Act> {
-        let calls = says.iter().any(|block| matches!(block, ContentBlock::ToolUse(_)));
+    fn script(self, random: &mut Random, work: Seq, mut says: Vec<ContentBlock>, whole: Event) -> VecDeque<Act> {
         if let Ending::Broken(heard) | Ending::Never(heard) = self {
             says.truncate(heard);
         }
@@ -191,7 +200,7 @@ impl Ending {
         let mut script: VecDeque<_> =
             says.into_iter().enumerate().map(block).map(|event| Act::Report(vec![event])).collect();
         match self {
-            Ending::Whole => script.push_back(Act::Report(vec![whole(random, work, calls)])),
+            Ending::Whole => script.push_back(Act::Report(vec![whole])),
             Ending::Broken(_) => {
                 let mut last = Vec::new();
                 if random.coin() {
@@ -207,21 +216,28 @@ impl Ending {
     }
 }
 
-fn whole(random: &mut Random, work: Seq, calls: bool) -> Event {
+fn whole(random: &mut Random, habits: &Habits, work: Seq, calls: bool, usage: Usage) -> Event {
     use StopReason::*;
     let stop = match calls {
         true => random.of(&[ToolUse, ToolUse, ToolUse, ToolUse, MaxTokens, EndTurn]),
         false => random.of(&[EndTurn, EndTurn, EndTurn, EndTurn, MaxTokens, Pause, Refusal, StopSequence, Other]),
     };
-    let usage = Usage { input: 40, output: 10, ..Usage::default() };
-    Event::ModelFinished { work, stop, raw_stop: None, spent: Spent { usage, ..Spent::default() } }
+    let stop = if !calls && random.one_in(habits.cut_in) { MaxTokens } else { stop };
+    let cost_micro_usd = random.of(&[None, Some(100), Some(700)]);
+    Event::ModelFinished { work, stop, raw_stop: None, spent: Spent { usage, cost_micro_usd, ..Spent::default() } }
 }
 
 fn broken(random: &mut Random, work: Seq) -> Event {
     use FailureKind::*;
-    let kind = random.of(&[Transient, Transient, Transient, Overloaded, Overloaded, TooLong, Auth, Invalid]);
-    let error = ModelFailure { kind, message: format!("w{work} {kind:?}"), status: None, retry_after_ms: None };
-    Event::ModelFailed { work, error, spent: Spent::default() }
+    let mended = random.of(&[Transient, Transient, Overloaded, Overloaded, Overloaded, Stalled, Stalled, Stalled]);
+    let kind = if random.one_in(3) { random.of(&[TooLong, TooLong, TooLong, TooLong, Auth, Invalid]) } else { mended };
+    let retry_after_ms = match kind {
+        Overloaded => random.of(&[None, None, Some(1_000), Some(1_000_000)]),
+        _ => None,
+    };
+    let error = ModelFailure { kind, message: format!("w{work} {kind:?}"), status: None, retry_after_ms };
+    let usage = Usage { input: random.of(&[0, 30]), ..Usage::default() };
+    Event::ModelFailed { work, error, spent: Spent { usage, estimated: true, ..Spent::default() } }
 }
 
 /// What the policy says of `call`: the verdict and, where somebody is to be asked, the question.
@@ -266,7 +282,11 @@ pub fn tool(random: &mut Random, habits: &Habits, state: &State, work: Seq, call
     };
     let outcome = if random.one_in(habits.tool_fails_in) { Outcome::Error } else { Outcome::Ok };
     let aborts = outcome == Outcome::Error && state.profile.tools.on_sibling_error == OnSiblingError::AbortSiblings;
-    let result = finished(work, call.id.clone(), outcome, format!("w{work} result"), aborts);
+    let mut text = format!("w{work} result");
+    if random.coin() {
+        text.push_str(&".".repeat(200 + random.below(800)));
+    }
+    let result = finished(work, call.id.clone(), outcome, text, aborts);
     let mut script = VecDeque::from([
         Act::Report(vec![Event::ToolStarted(Box::new(started))]),
         Act::Effect { call: call.id.clone(), is_child },
@@ -293,8 +313,8 @@ fn finished(work: Seq, call: CallId, outcome: Outcome, text: String, aborts_sibl
     }))
 }
 
-/// What the stop checks say.
-pub fn checks(random: &mut Random, habits: &Habits, work: Seq) -> VecDeque<Act> {
+/// What the stop checks say, and of an answer that is to fit a schema, whether it does.
+pub fn checks(random: &mut Random, habits: &Habits, state: &State, work: Seq) -> VecDeque<Act> {
     if random.one_in(habits.hang_in) {
         return VecDeque::from([Act::Hang]);
     }
@@ -303,9 +323,17 @@ pub fn checks(random: &mut Random, habits: &Habits, work: Seq) -> VecDeque<Act> 
         StopChecks::BlockSometimes => random.one_in(3),
         StopChecks::BlockAlways => true,
     };
-    let event = match blocks {
-        true => Event::StopBlocked { work, text: format!("not done yet, says w{work}") },
-        false => Event::TurnFinished { work, end: End::Done },
+    let wanting = state.turn.as_ref().filter(|turn| turn.output_schema.is_some());
+    let text = format!("not done yet, says w{work}");
+    let event = match wanting {
+        Some(turn) if random.one_in(habits.unfit_in) => match turn.repairs {
+            0 | 1 => Event::StopBlocked { work, text, repair: true },
+            _ => Event::TurnFinished { work, end: End::InvalidAnswer { problem: text } },
+        },
+        // Asked for the schema's sake, when no objection is left.
+        Some(turn) if turn.stop_blocks >= state.profile.max_stop_blocks => Event::TurnFinished { work, end: End::Done },
+        _ if blocks => Event::StopBlocked { work, text, repair: false },
+        _ => Event::TurnFinished { work, end: End::Done },
     };
     VecDeque::from([Act::Report(vec![event])])
 }

@@ -11,7 +11,7 @@ fn event(event: &Event) -> String {
     match event {
         Event::Opened { profile, .. } => format!("opened         {}", profile.name),
         Event::Reopened { .. } => "REOPENED".into(),
-        Event::Configured(_) => "configured".into(),
+        Event::Configured(change) => format!("configured     {:?} {:?}", change.model, change.caps),
         Event::ToolsChanged { change, tools } => format!("tools changed  {change:?} {tools:?}"),
         Event::Prompted(prompt) => format!("PROMPTED       {}", text_of(&prompt.blocks)),
         Event::Noted { text, wakes, .. } => format!("noted          {text}{}", if *wakes { ", wakes" } else { "" }),
@@ -20,10 +20,12 @@ fn event(event: &Event) -> String {
         Event::Interrupted { .. } => "INTERRUPTED".into(),
         Event::DeadlinePassed => "DEADLINE".into(),
         Event::Began { step } => format!("began          {}", self::step(step)),
-        Event::ModelCalled(_) => "model called".into(),
+        Event::ModelCalled(called) => format!("model called   {}", called.model),
+        Event::CacheBroke(broke) => format!("cache BROKE    {:?} of {} tokens", broke.cause, broke.tokens),
+        Event::SpendingSeen { scope, spent } => format!("spending seen  {scope:?} {spent:?}"),
         Event::BlockFinished { block, partial, .. } => format!("block{} {}", tilde(*partial), self::block(block)),
         Event::ModelFinished { stop, .. } => format!("model finished {stop:?}"),
-        Event::ModelFailed { error, .. } => format!("model FAILED   {:?}", error.kind),
+        Event::ModelFailed { error, .. } => format!("model FAILED   {:?} {:?}", error.kind, error.retry_after_ms),
         Event::ModelCancelled { .. } => "model cancelled".into(),
         Event::Judged(judged) => {
             let plan = &judged.plan;
@@ -37,7 +39,7 @@ fn event(event: &Event) -> String {
         }
         Event::Compacted { upto, .. } => format!("compacted      up to {upto}"),
         Event::CompactionFailed { .. } => "compaction failed".into(),
-        Event::StopBlocked { .. } => "stop blocked".into(),
+        Event::StopBlocked { repair, .. } => format!("stop blocked{}", if *repair { ", to be repaired" } else { "" }),
         Event::TurnFinished { end, .. } => format!("TURN FINISHED  {end:?}"),
     }
 }
@@ -57,6 +59,12 @@ fn step(step: &Step) -> String {
         }
         Step::Cancel { work } => format!("cancel {work}"),
         Step::Compact => "compact".into(),
+        Step::Snip { calls } => {
+            let calls: Vec<_> = calls.iter().map(|call| call.0.as_str()).collect();
+            format!("SNIP {}", calls.join(" "))
+        }
+        Step::SwitchModel { model, why } => format!("SWITCH to {model} ({why:?})"),
+        Step::Pause { cap } => format!("PAUSE {cap:?}"),
         Step::Finish { end, checks } => format!("finish {end:?}{}", if *checks { ", checks" } else { "" }),
     }
 }

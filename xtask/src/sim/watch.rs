@@ -1,8 +1,13 @@
 //! The eye on the log: what every stored record must, and must not, come to. It keeps books of its own, from the
 //! events alone, and holds the kernel's state against them.
 
+use super::cache::CacheBooks;
+use super::counts::Counts;
 use super::mutant::Brain;
+use super::purse::Purse;
 use super::room::BROKEN_OFF;
+use super::start::may_start;
+use super::weather::{Weather, only_left_out};
 use std::collections::{BTreeMap, BTreeSet};
 use windlass_kernel::*;
 
@@ -22,6 +27,11 @@ pub struct Watch {
     round: Seq,
     round_cancelled: bool,
     reopens: u32,
+    weather: Weather,
+    purse: Purse,
+    cache: CacheBooks,
+    /// Whether each input that the model has not been shown wants its answer by a schema.
+    wants: Vec<bool>,
     pub counts: Counts,
 }
 
@@ -37,6 +47,8 @@ struct Watched {
     lost: bool,
     /// What the model must find as its result.
     result: Option<Vec<ContentBlock>>,
+    /// Bytes of the result that was left out.
+    left_out: Option<usize>,
 }
 
 #[derive(Default)]
@@ -44,36 +56,13 @@ struct TurnBooks {
     opened_by: Option<Seq>,
     halted: bool,
     completed: u32,
-    errors: u32,
-    fatal: bool,
     stop_blocks: u32,
-}
-
-#[derive(Clone, Copy, Default)]
-pub struct Counts {
-    pub events: u64,
-    pub crashes: u64,
-    pub rounds: u64,
-    pub tool_runs: u64,
-    pub turns: u64,
-    pub interrupts: u64,
-    pub rejected: u64,
-}
-
-impl Counts {
-    pub fn add(&mut self, other: &Counts) {
-        self.events += other.events;
-        self.crashes += other.crashes;
-        self.rounds += other.rounds;
-        self.tool_runs += other.tool_runs;
-        self.turns += other.turns;
-        self.interrupts += other.interrupts;
-        self.rejected += other.rejected;
-    }
+    repairs: u32,
+    wants: bool,
 }
 
 /// The promise that was broken, in words.
-type Seen = Result<(), String>;
+pub type Seen = Result<(), String>;
 
 impl Watch {
     pub fn new(brain: Brain) -> Watch {
@@ -89,6 +78,10 @@ impl Watch {
             round: Seq(0),
             round_cancelled: false,
             reopens: 0,
+            weather: Weather::default(),
+            purse: Purse::default(),
+            cache: CacheBooks::default(),
+            wants: vec![],
             counts: Counts::default(),
         }
     }
@@ -99,7 +92,20 @@ impl Watch {
         let told = self.state.messages.len();
         let boundary = self.state.boundary;
         let ended = self.before(record)?;
+        let snipped = match &record.event {
+            Event::Began { step: Step::Snip { calls } } => Some((self.state.messages.clone(), calls)),
+            _ => None,
+        };
         self.brain.apply(&mut self.state, record);
+        if let Some((before, calls)) = &snipped {
+            only_left_out(before, &self.state.messages, calls)?;
+        }
+        if snipped.is_some() || self.state.boundary != boundary {
+            self.cache.messages_were_cut();
+        }
+        if self.state.boundary != boundary {
+            self.weather.messages_were_cut();
+        }
         self.turns(record, ended)?;
         if self.state.messages.len() < told {
             return Err("a message that was told has gone".into());
@@ -120,22 +126,35 @@ impl Watch {
             Event::Prompted(prompt) => {
                 self.prompts.push(text_of(&prompt.blocks));
                 self.unseen_prompts += 1;
+                self.wants.push(prompt.output_schema.is_some());
             }
+            Event::Opened { model, .. } => self.weather.set_model(model),
+            Event::Configured(change) => change.model.iter().for_each(|model| self.weather.set_model(model)),
+            Event::SpendingSeen { scope, spent } => self.purse.seen(*scope, *spent),
             Event::Interrupted { .. } => {
                 self.counts.interrupts += 1;
                 self.turn.halted |= self.turn.opened_by.is_some();
+                // What the model has not seen is not asked again.
+                if self.weather.begun() == 0 {
+                    self.wants.clear();
+                }
             }
             Event::DeadlinePassed => self.turn.halted |= self.turn.opened_by.is_some(),
             Event::Began { step } => self.began(record.seq, step)?,
             Event::Judged(judged) => self.judged(judged),
             Event::Answered(answer) => self.answered(answer),
             Event::ToolFinished(done) if self.ends(done.work) => self.tool_finished(done),
-            Event::StopBlocked { work, .. } if self.ends(*work) => self.turn.stop_blocks += 1,
-            Event::Compacted { work, .. } | Event::CompactionFailed { work, .. } if self.ends(*work) => {
-                self.reopens = 0
+            Event::StopBlocked { work, repair, .. } if self.ends(*work) => {
+                self.turn.repairs += u32::from(*repair);
+                self.turn.stop_blocks += u32::from(!*repair);
             }
+            Event::Compacted { work, spent, .. } if self.ends(*work) => {
+                self.purse.spend(spent);
+                self.reopens = 0;
+            }
+            Event::CompactionFailed { work, .. } if self.ends(*work) => self.reopens = 0,
             Event::TurnFinished { work, .. } => return Ok(self.ends(*work)),
-            event => self.heard(event),
+            event => self.heard(event)?,
         }
         Ok(false)
     }
@@ -145,33 +164,49 @@ impl Watch {
         self.open.remove(&work).is_some()
     }
 
-    fn heard(&mut self, event: &Event) {
+    fn heard(&mut self, event: &Event) -> Seen {
         match event {
+            Event::ModelCalled(called) => {
+                self.cache.called(called);
+                self.weather.called(called)?;
+            }
+            Event::CacheBroke(broke) => {
+                self.counts.cache_breaks += 1;
+                self.cache.broke(broke)?;
+            }
             Event::BlockFinished { work, block: ContentBlock::ToolUse(tool_use), partial: false, .. }
                 if self.open.contains_key(work) && !self.calls.contains_key(&tool_use.id) =>
             {
                 let watched = Watched { name: tool_use.name.clone(), ..Watched::default() };
                 self.calls.insert(tool_use.id.clone(), watched);
             }
-            Event::ModelFinished { work, .. } if self.ends(*work) => {
+            Event::ModelFinished { work, stop, spent, .. } if self.ends(*work) => {
                 self.counts.rounds += 1;
                 self.turn.completed += 1;
-                self.turn.errors = 0;
                 self.reopens = 0;
+                self.weather.answered(*stop, &spent.usage);
+                self.purse.spend(spent);
+                self.cache.ended(*work, Some(&spent.usage))?;
             }
-            Event::ModelFailed { work, error, .. } if self.ends(*work) => {
-                self.turn.errors += 1;
-                self.turn.fatal |= !error.kind.is_worth_retrying();
+            Event::ModelFailed { work, error, spent } if self.ends(*work) => {
+                self.weather.failed(error);
+                self.purse.spend(spent);
+                self.cache.ended(*work, None)?;
             }
-            Event::ModelCancelled { work, .. } if self.ends(*work) => self.round_cancelled = true,
+            Event::ModelCancelled { work, spent } if self.ends(*work) => {
+                self.round_cancelled = true;
+                self.purse.spend(spent);
+            }
             _ => {}
         }
+        Ok(())
     }
 
     fn reopened(&mut self) {
         self.counts.crashes += 1;
-        let only_asks = self.open.is_empty() && self.state.asking().next().is_some();
-        if !self.state.is_idle() && !only_asks {
+        let waits = self.state.asking().next().is_some() || self.purse.waits(&self.state.profile.caps);
+        let only_waits = self.open.is_empty() && waits;
+        if !self.state.is_idle() && !only_waits {
             self.reopens += 1;
         }
         for (_, step) in std::mem::take(&mut self.open) {
@@ -225,7 +260,9 @@ impl Watch {
                 }
             }
             Step::Finish { end, checks } => self.finish_begins(end, *checks)?,
+            Step::Compact if self.state.compaction_asked.is_none() => self.weather.compacts(&self.state.profile)?,
             Step::Judge { .. } | Step::Compact => {}
+            Step::Snip { .. } | Step::SwitchModel { .. } | Step::Pause { .. } => return self.goes_around(step),
         }
         if !matches!(step, Step::Close { .. } | Step::Cancel { .. }) {
             self.open.insert(work, step.clone());
@@ -233,16 +270,41 @@ impl Watch {
         Ok(())
     }
 
+    /// A step that no room does.
+    fn goes_around(&mut self, step: &Step) -> Seen {
+        if self.turn.halted || !self.open.is_empty() {
+            return Err(format!("{step:?} in a turn that was interrupted, or has work under way"));
+        }
+        match step {
+            Step::SwitchModel { model, why } => {
+                self.counts.switches += 1;
+                self.weather.switches(model, *why, &self.state.profile)
+            }
+            Step::Pause { cap } => {
+                self.counts.pauses += 1;
+                self.purse.pauses(cap, &self.state.profile.caps)
+            }
+            Step::Snip { calls } => {
+                self.counts.snips += 1;
+                for (call, bytes) in calls.iter().zip(self.weather.snips(&self.state, calls)?) {
+                    self.watched(call).left_out = Some(bytes);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn model_begins(&mut self, work: Seq) -> Seen {
+        self.weather.may_call(&self.state.profile)?;
+        self.purse.may_call(&self.state.profile.caps)?;
+        self.turn.wants |= self.wants.drain(..).any(|wants| wants);
         let (turn, profile) = (&self.turn, &self.state.profile);
         if turn.halted {
             return Err("a model call begins in a turn that was interrupted".into());
         }
         if turn.completed >= profile.max_turns {
             return Err(format!("a model call begins after {} of {} in one turn", turn.completed, profile.max_turns));
-        }
-        if turn.fatal || turn.errors >= profile.max_model_errors {
-            return Err(format!("a model call begins after {} failures (fatal: {})", turn.errors, turn.fatal));
         }
         if self.reopens > profile.max_reopens {
             return Err(format!("a model call begins after {} crashes without progress", self.reopens));
@@ -276,44 +338,7 @@ impl Watch {
         if halted {
             return Err(format!("call {id} begins in a turn that was interrupted"));
         }
-        self.may_start(id)
-    }
-
-    /// Holds the start of call `id` against the profile's promise.
-    fn may_start(&self, id: &CallId) -> Seen {
-        let tools = &self.state.profile.tools;
-        let round = self.state.turn.as_ref().and_then(|turn| turn.round.as_ref());
-        let Some(round) = round else { return Err(format!("call {id} begins outside a round")) };
-        let Some(place) = round.calls.iter().position(|call| call.id == *id) else {
-            return Err(format!("call {id} begins and is not of this round"));
-        };
-        let (call, before) = (&round.calls[place], &round.calls[..place]);
-        let running: Vec<_> = round.calls.iter().filter(|call| matches!(call.phase, Phase::Running { .. })).collect();
-        if running.len() >= tools.max_parallel.max(1) as usize {
-            return Err(format!("call {id} begins as number {} of {}", running.len() + 1, tools.max_parallel));
-        }
-        if round.aborted {
-            return Err(format!("call {id} begins although a sibling failed"));
-        }
-        if round.ended == Some(Ended::Cut) && call.writes() {
-            return Err(format!("writer {id} begins although its message was cut"));
-        }
-        let early = match tools.start {
-            _ if round.ended.is_some() => false,
-            ToolStart::MessageEnd => true,
-            ToolStart::ReadersAtBlockEnd => call.writes(),
-            ToolStart::BlockEnd => false,
-        };
-        if early {
-            return Err(format!("call {id} begins before its message ended"));
-        }
-        let out_of_turn = match tools.order {
-            ToolOrder::All => false,
-            ToolOrder::Serial => !running.is_empty() || !before.iter().all(Call::is_done),
-            ToolOrder::Partition if call.writes() => !running.is_empty() || !before.iter().all(Call::is_done),
-            ToolOrder::Partition => before.iter().any(|call| call.writes() && !call.is_done()),
-        };
-        if out_of_turn { Err(format!("call {id} begins before calls it must wait for")) } else { Ok(()) }
+        may_start(&self.state, id)
     }
 
     fn closes(&mut self, calls: &[CallId], why: CloseReason) -> Seen {
@@ -341,9 +366,20 @@ impl Watch {
         if let Some(step) = self.open.values().find(busy) {
             return Err(format!("the turn finishes while {step:?} is under way"));
         }
-        if checks && self.turn.stop_blocks >= self.state.profile.max_stop_blocks {
+        if checks && !self.turn.wants && self.turn.stop_blocks >= self.state.profile.max_stop_blocks {
             return Err(format!("the stop checks are asked again after {} objections", self.turn.stop_blocks));
         }
+        if *end == End::Done && self.turn.wants && !checks {
+            return Err("an answer that is to fit a schema is not looked at".into());
+        }
+        if matches!(end, End::MaxTurns { turns } if *turns != self.turn.completed) {
+            return Err(format!("the limit of turns is reached after {} answers: {end:?}", self.turn.completed));
+        }
+        let counted = self.state.turn.as_ref().map(|turn| (turn.stop_blocks, turn.repairs));
+        if counted.is_some_and(|counted| counted != (self.turn.stop_blocks, self.turn.repairs)) {
+            return Err(format!("objections and repairs are miscounted: {counted:?}"));
+        }
+        self.weather.may_end(end, &self.state)?;
         if *end == End::Done && self.turn.halted {
             return Err("an interrupted turn finishes as if nothing had been".into());
         }
@@ -372,6 +408,11 @@ impl Watch {
         }
         self.counts.turns += u64::from(ended);
         self.reopens = if ended { 0 } else { self.reopens };
+        if ended && !halted && self.weather.begun() == 0 {
+            self.wants.clear();
+        }
+        self.weather.turn_opens();
+        self.purse.turn_opens();
         self.turn = TurnBooks { opened_by: now, ..TurnBooks::default() };
         Ok(())
     }
@@ -419,7 +460,12 @@ impl Watch {
             let [result] = results.get(id).map_or(&[][..], |found| found) else {
                 return Err(format!("call {id}, which ran {} times, is in no message", watched.runs));
             };
-            if watched.result.as_ref().is_some_and(|expected| *expected != result.content) {
+            let left_out = watched.left_out.map(|bytes| format!("[This result of {bytes} bytes was left out"));
+            if let Some(left_out) = left_out {
+                if !text_of(&result.content).starts_with(&left_out) {
+                    return Err(format!("call {id} was left out, and the model is told {:?}", result.content));
+                }
+            } else if watched.result.as_ref().is_some_and(|expected| *expected != result.content) {
                 return Err(format!(
                     "call {id} came to {:?}, and the model is told {:?}",
                     watched.result, result.content

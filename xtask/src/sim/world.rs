@@ -1,9 +1,11 @@
 //! The runtime as it must behave, with chance for a clock: batches, one append each, rooms, and a process that dies
 //! at any instant. What tools did to the world outlives the process.
 
-use super::habits::{Habits, Judging, profile};
+use super::cache::Provider;
+use super::habits::{Habits, Judging, MODELS, profile};
 use super::mutant::Brain;
 use super::random::Random;
+use super::request::{Outline, missed};
 use super::room::{self, Act, Kind, Room, Speech};
 use super::watch::Watch;
 use std::collections::BTreeMap;
@@ -31,6 +33,8 @@ pub struct World {
     ghosts: Vec<Room>,
     /// Times each writing call had its effect.
     effects: BTreeMap<CallId, u32>,
+    provider: Provider,
+    outline: Outline,
     marks: Vec<State>,
     epoch: u64,
     pub next_input: u64,
@@ -71,6 +75,8 @@ impl World {
             rooms: BTreeMap::new(),
             ghosts: vec![],
             effects: BTreeMap::new(),
+            provider: Provider::default(),
+            outline: Outline::default(),
             marks: vec![],
             epoch: 1,
             next_input: 0,
@@ -93,7 +99,7 @@ impl World {
             forked_from: None,
             cwd: "/w".into(),
             agent: "build".into(),
-            model: "m".into(),
+            model: MODELS[0].into(),
             mode: PermissionMode::Default,
             profile: Box::new(std::mem::take(&mut self.state.profile)),
         };
@@ -125,6 +131,10 @@ impl World {
         if self.state.turn.is_some() && self.random.one_in(self.habits.interrupt_in * 40) {
             news.push(News::Fact(Event::DeadlinePassed));
         }
+        if self.state.turn.is_some() && self.random.one_in(30) {
+            news.push(News::Fact(self.spending()));
+        }
+        self.outline.drift(&mut self.random, self.habits.drift_in);
         self.pass_time(&mut news);
         self.record(news)
     }
@@ -189,6 +199,9 @@ impl World {
                     }
                 },
             };
+            if let Some(broke) = missed(&self.state, &event) {
+                self.happened(&mut batch, Some(broke.work), Event::CacheBroke(Box::new(broke)));
+            }
             self.happened(&mut batch, work_of(&event), event);
             if self.habits.eager {
                 self.decide(&mut batch)?;
@@ -249,12 +262,15 @@ impl World {
                 None => vec![],
             },
             Step::Finish { end, checks: false } => vec![Event::TurnFinished { work, end: end.clone() }],
+            Step::CallModel => self.outline.goes_out(&self.state, &self.habits, work, ModelRole::Main),
+            Step::Compact => self.outline.goes_out(&self.state, &self.habits, work, ModelRole::Compaction),
             _ => vec![],
         }
     }
 
     fn maybe_die(&mut self) -> Outcome {
-        if self.habits.crashes_left == 0 || !self.random.one_in(self.habits.crash_in) {
+        // A session that was never stored is made anew: there is nothing to take up.
+        if self.log.is_empty() || self.habits.crashes_left == 0 || !self.random.one_in(self.habits.crash_in) {
             return Ok(());
         }
         self.habits.crashes_left -= 1;
@@ -296,7 +312,8 @@ impl World {
         if let Some(work) = wanted.iter().find(|work| !self.rooms.contains_key(work)) {
             return Err(Stop::Broken(format!("work {work} is in flight and no room does it")));
         }
-        if wanted.is_empty() && !self.state.is_idle() && self.state.asking().next().is_none() {
+        let waits = self.state.asking().next().is_some() || self.state.paused().is_some();
+        if wanted.is_empty() && !self.state.is_idle() && !waits {
             return Err(Stop::Broken("the session waits, and nothing and nobody is there to wait for".into()));
         }
         Ok(())
@@ -316,7 +333,9 @@ impl World {
         let (kind, script) = match step {
             Step::CallModel => {
                 let used_ids = state.call_ids.iter().cloned().collect();
-                let speech = Speech { work, habits, next_call: &mut self.next_call, used_ids };
+                let by = state.speaking_model().into();
+                let usage = self.provider.take(state, habits.scale, random.one_in(habits.forgets_in));
+                let speech = Speech { work, habits, next_call: &mut self.next_call, used_ids, by, usage };
                 (Kind::Model, speech.script(random))
             }
             Step::Judge { call } => {
@@ -332,8 +351,9 @@ impl World {
                 (Kind::Tool { writes: call.writes() }, room::tool(random, habits, state, work, call))
             }
             Step::Compact => (Kind::Compact, room::compaction(random, habits, state, work)),
-            Step::Finish { .. } => (Kind::Finish, room::checks(random, habits, work)),
+            Step::Finish { .. } => (Kind::Finish, room::checks(random, habits, state, work)),
             Step::Close { .. } | Step::Cancel { .. } => return,
+            Step::Snip { .. } | Step::SwitchModel { .. } | Step::Pause { .. } => return,
         };
         let deaf = random.one_in(habits.deaf_in);
         self.rooms.insert(work, Room { work, kind, script, deaf, grace: None });
@@ -377,6 +397,8 @@ impl World {
             let question = self.state.asking().next().map(|(call, _)| call.id.clone());
             if let Some(call) = question {
                 news.push(News::Wish(self.answer(&call)));
+            } else if self.state.paused().is_some() {
+                news.push(News::Wish(self.raise_caps()));
             } else if self.anything_moves() {
                 self.overhear(&mut news);
             } else if self.rooms.is_empty() {

@@ -4,6 +4,7 @@
 mod calls;
 mod model;
 mod turn;
+mod weather;
 
 use crate::*;
 use std::sync::Arc;
@@ -37,9 +38,13 @@ impl State {
 
             Event::Began { step } => self.began(record, step),
 
-            Event::ModelCalled(_) => {}
+            Event::ModelCalled(called) => self.model_called(called),
+            Event::CacheBroke(_) => {}
+            Event::SpendingSeen { scope, spent } => {
+                self.seen.insert(*scope, Seen { spent: *spent, own: self.totals.spending() });
+            }
             Event::BlockFinished { work, block, partial, .. } => self.block_finished(*work, block, *partial),
-            Event::ModelFinished { work, stop, spent, .. } => self.model_finished(*work, *stop, spent),
+            Event::ModelFinished { work, stop, spent, .. } => self.model_finished(record, *work, *stop, spent),
             Event::ModelFailed { work, error, spent } => self.model_failed(*work, error, spent),
             Event::ModelCancelled { work, spent } => self.model_cancelled(*work, spent),
 
@@ -51,7 +56,7 @@ impl State {
 
             Event::Compacted { work, upto, summary, spent } => self.compacted(*work, *upto, summary, spent),
             Event::CompactionFailed { work, .. } => self.compaction_ended(*work),
-            Event::StopBlocked { work, text } => self.stop_blocked(*work, text),
+            Event::StopBlocked { work, text, repair } => self.stop_blocked(*work, text, *repair),
             Event::TurnFinished { work, end } => self.turn_finished(record, *work, end),
         }
     }
@@ -59,12 +64,16 @@ impl State {
     fn configured(&mut self, change: &Configured) {
         if let Some(model) = &change.model {
             self.model = model.clone();
+            self.speaking = None;
         }
         if let Some(mode) = change.mode {
             self.mode = mode;
         }
         if let Some(profile) = &change.profile {
             self.profile = (**profile).clone();
+        }
+        if let Some(caps) = change.caps {
+            self.profile.caps = caps.over(&self.profile.caps);
         }
     }
 
@@ -84,14 +93,15 @@ impl State {
         let said = prompt.blocks.iter().filter(|block| block.is_input()).cloned();
         let message = Arc::new(Message::user(context.chain(said).collect()));
         if !message.content.is_empty() {
-            self.pend(record, Pending { message, wakes: true, by_person: true });
+            let output_schema = prompt.output_schema.clone();
+            self.pend(record, Pending { message, output_schema, wakes: true, by_person: true });
         }
     }
 
     fn noted(&mut self, record: &Record, input: InputId, text: &str, wakes: bool) {
         self.inputs.insert(input);
         let message = Arc::new(Message::user(vec![ContentBlock::text(text)]));
-        self.pend(record, Pending { message, wakes, by_person: false });
+        self.pend(record, Pending { message, output_schema: None, wakes, by_person: false });
     }
 
     /// Every input waits in `pending`, and is shown to the model when it next speaks: one rule for all.
@@ -108,6 +118,7 @@ impl State {
         self.boundary = self.messages.len();
         self.summary = None;
         self.context_tokens = 0;
+        self.rewrote_messages();
         // What the model has forgotten it must read again before it may edit.
         self.files = Arc::default();
     }
@@ -125,6 +136,16 @@ impl State {
             Step::Cancel { work } => self.cancelling(*work),
             Step::Compact => {
                 self.compacting = Some(Task { work: record.seq, cancelling: false, halted: false });
+                if let Some(turn) = self.turn.as_mut().filter(|_| self.compaction_asked.is_none()) {
+                    turn.compactions += 1;
+                }
+            }
+            Step::Snip { calls } => self.snipped(calls),
+            Step::SwitchModel { model, .. } => self.switched_model(model),
+            Step::Pause { cap } => {
+                if let Some(turn) = &mut self.turn {
+                    turn.paused = Some(*cap);
+                }
             }
             Step::Finish { end, checks } => {
                 if let Some(turn) = &mut self.turn {
@@ -160,11 +181,16 @@ impl State {
         if self.compacting.is_none_or(|task| task.work != work) {
             return;
         }
-        self.totals.usage.add(&spent.usage);
+        self.spend(spent);
         if upto > self.boundary && self.is_safe_split(upto) {
             self.boundary = upto;
             self.summary = Some(Arc::new(Message::user(vec![ContentBlock::text(summary)])));
             self.context_tokens = 0;
+            self.rewrote_messages();
+            // What did not fit before may now.
+            if let Some(turn) = &mut self.turn {
+                turn.continuations = 0;
+            }
         }
         self.compaction_ended(work);
     }

@@ -17,7 +17,13 @@ impl State {
             turn.continuations += 1;
             self.messages.push(Arc::new(Message::user(vec![ContentBlock::text(CONTINUE_TEXT)])));
         }
-        self.messages.extend(self.pending.drain(..).map(|input| input.message));
+        for input in self.pending.drain(..) {
+            self.messages.push(input.message);
+            if input.output_schema.is_some() {
+                (turn.output_schema, turn.repairs) = (input.output_schema, 0);
+            }
+        }
+        turn.paused = None;
         turn.round =
             Some(Round { work, blocks: vec![], ended: None, cancelling: false, calls: vec![], aborted: false });
     }
@@ -49,17 +55,20 @@ impl State {
         round.blocks.push(Block { block: block.clone(), partial });
     }
 
-    pub(super) fn model_finished(&mut self, work: Seq, stop: StopReason, spent: &Spent) {
+    pub(super) fn model_finished(&mut self, record: &Record, work: Seq, stop: StopReason, spent: &Spent) {
         let Some(round) = self.open_round(work) else { return };
         round.ended = Some(Ended::Whole(stop));
         self.spend(spent);
         self.totals.model_calls += 1;
         self.context_tokens = spent.usage.context();
+        self.cached(&spent.usage, record.at);
         self.reopens = 0;
         if let Some(turn) = &mut self.turn {
             turn.model_calls += 1;
             turn.model_errors = 0;
             turn.failure = None;
+            turn.newest_failure = None;
+            (turn.stalls, turn.overloads) = (0, 0);
             turn.retry_after_ms = None;
         }
         self.close_round();
@@ -72,6 +81,9 @@ impl State {
         self.spend(spent);
         if let Some(turn) = &mut self.turn {
             turn.model_errors += 1;
+            turn.newest_failure = Some(error.kind);
+            turn.stalls += u32::from(error.kind == FailureKind::Stalled);
+            turn.overloads = if error.kind == FailureKind::Overloaded { turn.overloads + 1 } else { 0 };
             turn.retry_after_ms = error.retry_after_ms;
             let first = turn.failure.get_or_insert_with(|| error.clone());
             // What no retry can mend is the true cause, whatever failed before it.
@@ -103,7 +115,11 @@ impl State {
         }
     }
 
-    fn spend(&mut self, spent: &Spent) {
+    pub(super) fn spend(&mut self, spent: &Spent) {
         self.totals.usage.add(&spent.usage);
+        match spent.cost_micro_usd {
+            Some(cost) => self.totals.cost_micro_usd = self.totals.cost_micro_usd.saturating_add(cost),
+            None => self.totals.unpriced_calls += u32::from(spent.usage != Usage::default()),
+        }
     }
 }

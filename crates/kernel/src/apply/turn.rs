@@ -17,10 +17,19 @@ impl State {
             continuations: 0,
             model_errors: 0,
             failure: None,
+            newest_failure: None,
             retry_after_ms: None,
+            stalls: 0,
+            overloads: 0,
+            fell_back: false,
+            snips: 0,
+            compactions: 0,
+            paused: None,
             denials: 0,
             tool_error_rounds: 0,
             stop_blocks: 0,
+            output_schema: None,
+            repairs: 0,
         }));
     }
 
@@ -44,7 +53,7 @@ impl State {
 
     /// The process died: nothing that was in flight is any more.
     pub(super) fn reopened(&mut self) {
-        let only_waits = self.in_flight().is_empty() && self.asking().next().is_some();
+        let only_waits = self.in_flight().is_empty() && (self.asking().next().is_some() || self.paused().is_some());
         // Waiting for a person is no work: a question may stay open over many restarts.
         if !only_waits && !self.is_idle() {
             self.reopens += 1;
@@ -68,16 +77,22 @@ impl State {
         let Some(task) = self.compacting.take() else { return };
         if task.halted || task.cancelling || self.reopens > self.profile.max_reopens {
             self.compaction_asked = None;
+        } else if let Some(turn) = self.turn.as_mut().filter(|_| self.compaction_asked.is_none()) {
+            // One that nobody asked for and that never came to its end does not count.
+            turn.compactions = turn.compactions.saturating_sub(1);
         }
     }
 
-    pub(super) fn stop_blocked(&mut self, work: Seq, text: &str) {
+    pub(super) fn stop_blocked(&mut self, work: Seq, text: &str, repair: bool) {
         let Some(turn) = &mut self.turn else { return };
         if turn.finishing.as_ref().is_none_or(|finishing| finishing.work != work) {
             return;
         }
         turn.finishing = None;
-        turn.stop_blocks += 1;
+        match repair {
+            true => turn.repairs += 1,
+            false => turn.stop_blocks += 1,
+        }
         turn.last = Last::StopBlocked;
         self.messages.push(Arc::new(Message::user(vec![ContentBlock::text(text)])));
     }

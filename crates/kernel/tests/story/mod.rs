@@ -4,13 +4,17 @@
 //! ```text
 //! prompt TEXT | note TEXT | wake TEXT | interrupt | deadline | compact | clear | crash
 //! text TEXT | thinking TEXT | heard TEXT (broken off) | use ID TOOL | stop REASON | fail KIND TEXT | silenced
-//! ok ID TEXT | error ID TEXT | abort ID TEXT (takes its siblings along) | stopped ID
+//! wait MS TEXT (overloaded, and asks to be left alone so long) | usage INPUT READ WRITTEN (of every answer from now on)
+//! ok ID TEXT | error ID TEXT | abort ID TEXT (takes its siblings along) | stopped ID | big ID BYTES (a long result)
 //! allow ID | deny ID [NOTE] | answer ID WORDS
 //! object TEXT | agree (the stop checks) | summary UPTO TEXT | no-summary TEXT
+//! want TEXT (a prompt with a schema) | repair TEXT | unfit TEXT (the answer does not fit, again or for good)
+//! cap SCOPE TOKENS | elsewhere SCOPE TOKENS (spent) | model NAME | section NAME LETTER | tools LETTER (of a hash)
 //! ```
 #![allow(dead_code)] // Each test file uses its own part.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use std::sync::Arc;
 use uuid::Uuid;
 use windlass_kernel::*;
 
@@ -22,6 +26,11 @@ pub struct Story {
     pub log: Vec<Record>,
     /// The stop checks are a room of their own, and answer with `object` or `agree`.
     pub checks: bool,
+    /// Tokens the model's window holds.
+    pub window: Option<u64>,
+    sections: Vec<Section>,
+    tools: BlobRef,
+    usage: Usage,
     epoch: u64,
     inputs: u64,
 }
@@ -38,7 +47,17 @@ pub fn tell_as(name: &str, script: &str) -> Story {
 
 impl Story {
     pub fn new(profile: Profile) -> Story {
-        let mut story = Story { state: State::default(), log: vec![], checks: false, epoch: 1, inputs: 0 };
+        let mut story = Story {
+            state: State::default(),
+            log: vec![],
+            checks: false,
+            window: None,
+            sections: vec![Section { name: "role".into(), blob: blob("a", 120) }],
+            tools: blob("b", 900),
+            usage: spent().usage,
+            epoch: 1,
+            inputs: 0,
+        };
         let mode = PermissionMode::Default;
         let (cwd, agent, model) = ("/work".into(), "build".into(), "mock/scripted".into());
         let (parent, forked_from, profile) = (None, None, Box::new(profile));
@@ -75,6 +94,10 @@ impl Story {
                 let input = self.fresh();
                 self.wish(prompt(input, rest));
             }
+            "want" => {
+                let input = self.fresh();
+                self.wish(wanting(input, rest));
+            }
             "note" | "wake" => {
                 let input = self.fresh();
                 self.wish(Command::Note { input, text, wakes: verb == "wake" });
@@ -97,33 +120,84 @@ impl Story {
             "deadline" => self.report(Event::DeadlinePassed),
             "text" => self.block(ContentBlock::text(rest), false),
             "heard" => self.block(ContentBlock::text(rest), true),
-            "thinking" => self.block(ContentBlock::Thinking { thinking: text, signature: Some("s".into()) }, false),
+            "thinking" => {
+                let (signature, by) = (Some("s".into()), Some("mock/scripted".into()));
+                self.block(ContentBlock::Thinking { thinking: text, signature, by }, false);
+            }
             "use" => {
                 let input = json!({ "path": more });
-                self.block(ContentBlock::ToolUse(ToolUse { id: call, name: more.into(), input }), false);
+                self.block(
+                    ContentBlock::ToolUse(ToolUse { id: call, name: more.into(), input, signature: None }),
+                    false,
+                );
             }
             "stop" => {
                 let stop = serde_json::from_value(json!(rest)).expect("a stop reason");
-                let (work, raw_stop, spent) = (self.speaking(), Some(text), spent());
+                let (work, raw_stop, spent) = (self.speaking(), Some(text), Spent { usage: self.usage, ..spent() });
+                let at = self.at(self.state.head.next());
+                if let Some(broke) = self.state.cache_miss(work, &spent.usage, at) {
+                    self.happen(Some(work), Event::CacheBroke(Box::new(broke)));
+                }
                 self.report(Event::ModelFinished { work, stop, raw_stop, spent });
             }
-            "fail" => {
-                let kind = serde_json::from_value(json!(id)).expect("a kind of failure");
-                let error = ModelFailure { kind, message: more.into(), status: Some(500), retry_after_ms: None };
-                self.report(Event::ModelFailed { work: self.speaking(), error, spent: Spent::default() });
+            "fail" => self.failed(serde_json::from_value(json!(id)).expect("a kind of failure"), more, None),
+            "wait" => self.failed(FailureKind::Overloaded, more, Some(number(id))),
+            "usage" => {
+                let mut numbers = rest.split(' ').map(number);
+                let mut next = || numbers.next().expect("three numbers");
+                self.usage = Usage { input: next(), cache_read: next(), cache_write: next(), ..spent().usage };
             }
             "silenced" => self.report(Event::ModelCancelled { work: self.speaking(), spent: Spent::default() }),
             "ok" => self.finished(call, Outcome::Ok, more, false),
             "error" => self.finished(call, Outcome::Error, more, false),
             "abort" => self.finished(call, Outcome::Error, more, true),
             "stopped" => self.finished(call, Outcome::Cancelled, "Cancelled.", false),
-            "object" => self.report(Event::StopBlocked { work: self.finishing(), text }),
+            "big" => self.finished(call, Outcome::Ok, &"x".repeat(number(more) as usize), false),
+            "object" | "repair" => {
+                self.report(Event::StopBlocked { work: self.finishing(), text, repair: verb == "repair" });
+            }
+            "unfit" => {
+                let end = End::InvalidAnswer { problem: text };
+                self.report(Event::TurnFinished { work: self.finishing(), end });
+            }
             "agree" => self.report(Event::TurnFinished { work: self.finishing(), end: End::Done }),
             "summary" => {
                 let (upto, summary) = (id.parse().expect("a number of messages"), more.into());
                 self.report(Event::Compacted { work: self.compacting(), upto, summary, spent: spent() });
             }
             "no-summary" => self.report(Event::CompactionFailed { work: self.compacting(), message: text }),
+            _ => self.setting(verb, id, more),
+        }
+    }
+
+    /// Lines about what surrounds the conversation.
+    fn setting(&mut self, verb: &str, name: &str, more: &str) {
+        let scope = || serde_json::from_value(json!(name)).expect("the scope of a cap");
+        match verb {
+            "cap" => {
+                let mut caps = self.state.profile.caps;
+                let cap = match scope() {
+                    CapScope::Session => &mut caps.session,
+                    CapScope::Day => &mut caps.day,
+                    CapScope::Tree => &mut caps.tree,
+                };
+                cap.tokens = Some(number(more));
+                let change = Configured { caps: Some(caps), ..Configured::default() };
+                self.wish(Command::Configure(Box::new(change)));
+            }
+            "elsewhere" => {
+                let spent = Spending { micro_usd: 0, tokens: number(more) };
+                self.report(Event::SpendingSeen { scope: scope(), spent });
+            }
+            "model" => {
+                let change = Configured { model: Some(name.into()), ..Configured::default() };
+                self.wish(Command::Configure(Box::new(change)));
+            }
+            "section" => {
+                self.sections.retain(|section| section.name != name);
+                self.sections.push(Section { name: name.into(), blob: blob(more, 120) });
+            }
+            "tools" => self.tools = blob(name, 900),
             _ => panic!("the story has no word {verb:?}"),
         }
     }
@@ -164,7 +238,7 @@ impl Story {
             seq,
             id: EventId(Uuid::from_u64_pair(2, seq.0)),
             epoch: self.epoch,
-            at: 1_760_000_000_000 + seq.0 * 1_000,
+            at: self.at(seq),
             cause,
             event,
         };
@@ -176,6 +250,10 @@ impl Story {
         seq
     }
 
+    fn at(&self, seq: Seq) -> u64 {
+        1_760_000_000_000 + seq.0 * 1_000
+    }
+
     fn crash(&mut self) {
         self.state = State::fold(&self.log);
         self.epoch += 1;
@@ -184,8 +262,14 @@ impl Story {
 
     fn prelude(&mut self, work: Seq, step: &Step) -> Vec<Event> {
         match step {
-            Step::CallModel => vec![model_called(work, ModelRole::Main)],
-            Step::Compact => vec![model_called(work, ModelRole::Compaction)],
+            Step::CallModel => {
+                let called = self.model_called(work, ModelRole::Main);
+                let tokens = self.state.sent.as_ref().map_or(0, |sent| sent.tokens);
+                let broke = self.state.cache_break(&called).map(|cause| CacheBroke { work, cause, tokens });
+                let broke = broke.map(|broke| Event::CacheBroke(Box::new(broke)));
+                [Event::ModelCalled(Box::new(called))].into_iter().chain(broke).collect()
+            }
+            Step::Compact => vec![Event::ModelCalled(Box::new(self.model_called(work, ModelRole::Compaction)))],
             Step::Judge { call } => judge(work, self.state.call(call).expect("a call of this round")),
             Step::RunTool { call } => vec![started(work, self.state.call(call).expect("a call of this round"))],
             Step::Finish { end, checks } if !(*checks && self.checks) => {
@@ -193,6 +277,26 @@ impl Story {
             }
             _ => vec![],
         }
+    }
+
+    fn model_called(&self, work: Seq, role: ModelRole) -> ModelCalled {
+        let (provider, model) = self.state.speaking_model().split_once('/').expect("PROVIDER/NAME");
+        ModelCalled {
+            work,
+            role,
+            provider: provider.into(),
+            model: model.into(),
+            parameters: Parameters { max_tokens: 8_192, ..Parameters::default() },
+            attempt: self.state.turn.as_ref().map_or(0, |turn| turn.model_errors) + 1,
+            sections: self.sections.clone(),
+            tools: self.tools.clone(),
+            window: self.window,
+        }
+    }
+
+    fn failed(&mut self, kind: FailureKind, message: &str, retry_after_ms: Option<u64>) {
+        let error = ModelFailure { kind, message: message.into(), status: Some(500), retry_after_ms };
+        self.report(Event::ModelFailed { work: self.speaking(), error, spent: Spent::default() });
     }
 
     fn round(&self) -> &Round {
@@ -280,14 +384,32 @@ impl Story {
 }
 
 pub fn prompt(input: InputId, text: &str) -> Command {
-    let blocks = vec![ContentBlock::text(text)];
+    prompt_for(input, text, None)
+}
+
+/// A prompt whose answer is to fit a schema; the text is its title.
+fn wanting(input: InputId, text: &str) -> Command {
+    prompt_for(input, text, Some(Arc::new(json!({ "type": "object", "title": text }))))
+}
+
+fn prompt_for(input: InputId, text: &str, output_schema: Option<Arc<Value>>) -> Command {
+    let (origin, blocks) = (Origin::Terminal, vec![ContentBlock::text(text)]);
     let (context, data, intent, constraints) = (None, None, None, vec![]);
-    Command::Prompt(Box::new(Prompted { input, origin: Origin::Terminal, blocks, context, data, intent, constraints }))
+    let prompted = Prompted { input, origin, blocks, context, data, intent, constraints, output_schema };
+    Command::Prompt(Box::new(prompted))
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().unwrap_or_else(|_| panic!("{text:?} is no number"))
+}
+
+fn blob(name: &str, bytes: u64) -> BlobRef {
+    BlobRef { hash: format!("{name:0>64}"), bytes }
 }
 
 pub fn spent() -> Spent {
     let usage = Usage { input: 100, output: 20, ..Usage::default() };
-    Spent { usage, cost_micro_usd: Some(600), first_token_ms: Some(40) }
+    Spent { usage, cost_micro_usd: Some(600), first_token_ms: Some(40), estimated: false }
 }
 
 /// The policy of the story: the tool's name says what may be done.
@@ -320,20 +442,6 @@ fn judge(work: Seq, call: &Call) -> Vec<Event> {
         }),
     });
     [Event::Judged(Box::new(judged))].into_iter().chain(asked).collect()
-}
-
-fn model_called(work: Seq, role: ModelRole) -> Event {
-    let blob = |name: &str, bytes| BlobRef { hash: format!("{name:0>64}"), bytes };
-    Event::ModelCalled(Box::new(ModelCalled {
-        work,
-        role,
-        provider: "mock".into(),
-        model: "scripted".into(),
-        parameters: Parameters { max_tokens: 8_192, ..Parameters::default() },
-        attempt: 1,
-        sections: vec![Section { name: "role".into(), blob: blob("a", 120) }],
-        tools: blob("b", 900),
-    }))
 }
 
 fn started(work: Seq, call: &Call) -> Event {
@@ -378,7 +486,10 @@ fn line_of(event: &Event) -> Option<String> {
         Event::Answered(answer) => format!("answered {}: {:?}", answer.call, answer.decision),
         Event::ToolFinished(done) => format!("finished {}: {:?}", done.call, done.outcome),
         Event::Compacted { upto, .. } => format!("compacted up to {upto}"),
+        Event::StopBlocked { text, repair: true, .. } => format!("to be repaired: {text}"),
         Event::StopBlocked { text, .. } => format!("stop blocked: {text}"),
+        Event::CacheBroke(broke) => format!("cache broke: {:?}, {} tokens", broke.cause, broke.tokens),
+        Event::SpendingSeen { scope, spent } => format!("spent elsewhere: {} tokens ({scope:?})", spent.tokens),
         Event::TurnFinished { end, .. } => format!("turn finished: {end:?}"),
         Event::Configured(_) => "configured".into(),
         Event::ToolsChanged { .. } => "tools changed".into(),
@@ -400,6 +511,12 @@ fn step_line(step: &Step) -> String {
         }
         Step::Cancel { work } => format!("cancel {work}"),
         Step::Compact => "compact".into(),
+        Step::Snip { calls } => {
+            let calls: Vec<_> = calls.iter().map(|call| call.0.as_str()).collect();
+            format!("snip {}", calls.join(", "))
+        }
+        Step::SwitchModel { model, why } => format!("switch to {model} ({why:?})"),
+        Step::Pause { cap } => format!("pause at {:?}: {} tokens", cap.scope, cap.spent.tokens),
         Step::Finish { end, checks } => format!("finish {end:?}{}", if *checks { ", checks first" } else { "" }),
     }
 }
