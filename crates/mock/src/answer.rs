@@ -6,6 +6,7 @@ use crate::template::{self, Names};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+#[derive(Default)]
 pub struct Answer {
     pub blocks: Vec<Block>,
     /// The stop reason in Anthropic's words.
@@ -16,6 +17,8 @@ pub struct Answer {
 pub struct Block {
     pub kind: Kind,
     pub said: Said,
+    /// Gemini: the signature that goes out with the block.
+    pub carried: Option<String>,
     /// Most bytes of one delta.
     pub fragment: usize,
 }
@@ -44,13 +47,22 @@ pub enum Said {
 }
 
 /// Tokens by class, none counted twice.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Usage {
+    /// Without what was read from the cache or written to it.
     pub input: u64,
+    /// Reasoning included.
     pub output: u64,
     pub cache_read: u64,
     pub cache_write: u64,
     pub reasoning: u64,
+}
+
+impl Usage {
+    /// All that was read, as the vendors count it that do not tell it apart.
+    pub fn prompt(&self) -> u64 {
+        self.input + self.cache_read + self.cache_write
+    }
 }
 
 /// The made-up text: lines of 80 bytes.
@@ -70,6 +82,10 @@ impl Said {
         let wanted = from.saturating_add(size).min(text.len());
         let down = text.floor_char_boundary(wanted);
         if down > from { down } else { text.ceil_char_boundary(from + 1) }
+    }
+
+    pub fn whole(&self) -> Cow<'_, str> {
+        self.piece(0, self.bytes())
     }
 
     pub fn piece(&self, from: usize, to: usize) -> Cow<'_, str> {
@@ -118,17 +134,20 @@ pub fn answer(step: &Step, reply: &MessageReply, given: &mut Given) -> Answer {
     let mut ids = Ids::of(given.request);
     let mut blocks = Vec::new();
     let calls_per_round = step.called_tools().count() * step.parallel;
-    for form in &reply.blocks {
+    for (form, signature) in reply.blocks.iter().zip(reply.carried()) {
         let copies = if matches!(form, script::Block::Tool { .. }) { step.parallel } else { 1 };
-        for _ in 0..copies {
+        for copy in 0..copies {
             given.names.insert("k".into(), ids.calls.to_string());
             given.names.insert("n".into(), (given.nth * calls_per_round + ids.calls).to_string());
             let (kind, said) = block(form, &given.names, &mut ids);
-            blocks.push(Block { kind, said: Said::Text(said), fragment: step.pace.fragment.unwrap_or(usize::MAX) });
+            let carried = signature.filter(|_| copy == 0).map(str::to_string);
+            let fragment = step.pace.fragment.unwrap_or(usize::MAX);
+            blocks.push(Block { kind, said: Said::Text(said), carried, fragment });
         }
     }
     if reply.text_bytes > 0 {
-        blocks.push(Block { kind: Kind::Text, said: Said::Filler(reply.text_bytes), fragment: reply.chunk });
+        let said = Said::Filler(reply.text_bytes);
+        blocks.push(Block { kind: Kind::Text, said, carried: None, fragment: reply.chunk });
     }
     let stop = reply.stop.clone().unwrap_or_else(|| (if ids.calls > 0 { "tool_use" } else { "end_turn" }).into());
     let usage = usage(reply, &blocks, given.body_bytes);
@@ -138,11 +157,11 @@ pub fn answer(step: &Step, reply: &MessageReply, given: &mut Given) -> Answer {
 fn block(form: &script::Block, names: &Names, ids: &mut Ids) -> (Kind, String) {
     let fill = |text: &str| template::fill(text, names).into_owned();
     match form {
-        script::Block::Text(text) => (Kind::Text, fill(text)),
+        script::Block::Text { text, .. } => (Kind::Text, fill(text)),
         script::Block::Thinking { text, signature } => (Kind::Thinking { signature: signature.clone() }, fill(text)),
         script::Block::Redacted(data) => (Kind::Redacted, data.clone()),
         script::Block::Native(value) => (Kind::Native(template::fill_value(value, names)), String::new()),
-        script::Block::Tool { name, id, input } => {
+        script::Block::Tool { name, id, input, .. } => {
             let (id, ordinal) = ids.next(id.as_deref().map(fill));
             let arguments = match input {
                 Input::Value(value) => template::fill_value(value, names).to_string(),

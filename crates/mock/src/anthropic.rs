@@ -1,7 +1,7 @@
 //! Anthropic Messages on the wire: the stream's events and the whole message.
 
 use crate::answer::{Answer, Block, Kind, Usage};
-use crate::play::{Event, Wire};
+use crate::player::{Event, Wire};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -25,7 +25,7 @@ pub fn write(wire: &Wire, event: Event, out: &mut Vec<u8>) {
             let event = json!({"type": "content_block_delta", "index": index, "delta": delta});
             named(out, "content_block_delta", event);
         }
-        Event::Close(index) => {
+        Event::Close(index, _) => {
             named(out, "content_block_stop", json!({"type": "content_block_stop", "index": index}));
         }
         Event::Finish(answer) => {
@@ -33,7 +33,7 @@ pub fn write(wire: &Wire, event: Event, out: &mut Vec<u8>) {
             let event = json!({"type": "message_delta", "delta": delta, "usage": usage(&answer.usage)});
             named(out, "message_delta", event);
         }
-        Event::Usage(_) => {}
+        Event::Begun | Event::OpenPart(..) | Event::Said(..) | Event::ClosePart(..) | Event::Usage(_) => {}
         Event::Done => named(out, "message_stop", json!({"type": "message_stop"})),
         Event::Ping => named(out, "ping", json!({"type": "ping"})),
         Event::Error(error) => named(out, "error", json!({"type": "error", "error": error})),
@@ -71,7 +71,7 @@ fn shell(block: &Block) -> Value {
 }
 
 fn whole(block: &Block) -> Value {
-    let said = block.said.piece(0, block.said.bytes());
+    let said = block.said.whole();
     match &block.kind {
         Kind::Text => json!({"type": "text", "text": said}),
         Kind::Thinking { signature } => {
@@ -93,8 +93,12 @@ fn envelope(wire: &Wire, answer: &Answer, content: Value) -> Value {
 }
 
 fn usage(usage: &Usage) -> Value {
-    json!({"input_tokens": usage.input, "cache_creation_input_tokens": usage.cache_write,
-        "cache_read_input_tokens": usage.cache_read, "output_tokens": usage.output})
+    let mut tokens = json!({"input_tokens": usage.input, "cache_creation_input_tokens": usage.cache_write,
+        "cache_read_input_tokens": usage.cache_read, "output_tokens": usage.output});
+    if usage.reasoning > 0 {
+        tokens["output_tokens_details"] = json!({"thinking_tokens": usage.reasoning});
+    }
+    tokens
 }
 
 /// The answer to a request that does not stream.

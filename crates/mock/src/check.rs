@@ -1,7 +1,8 @@
 //! The rules a vendor holds every request to, whatever the script says.
 
 use crate::refusal::Refusal;
-use crate::request::{Content, Message, Part, Protocol, Request};
+use crate::request::{Content, Message, Part, Request};
+use crate::route::Protocol;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 
@@ -14,23 +15,43 @@ pub fn check(protocol: Protocol, request: &Request) -> Result<(), Refusal> {
         return Err(Refusal::invalid("model: Field required").with_param("model"));
     }
     if request.messages().is_empty() {
-        return Err(Refusal::invalid("messages: at least one message is required").with_param("messages"));
+        let key = match protocol {
+            Protocol::Responses => "input",
+            Protocol::Gemini => "contents",
+            _ => "messages",
+        };
+        return Err(Refusal::invalid(format!("{key}: at least one message is required")).with_param(key));
     }
     tools(protocol, request)?;
+    if let Some(flaw) = &request.flaw {
+        return Err(flaw.clone());
+    }
     match protocol {
-        Protocol::Anthropic => anthropic(request),
+        Protocol::Anthropic | Protocol::Bedrock | Protocol::Vertex => anthropic(request),
         Protocol::OpenAi => openai(request),
+        // Their rules are on their own shapes: what is wrong is found while a request is read.
+        Protocol::Responses | Protocol::Gemini => Ok(()),
     }
 }
 
 fn tools(protocol: Protocol, request: &Request) -> Result<(), Refusal> {
-    let longest = if protocol == Protocol::Anthropic { 128 } else { 64 };
+    let (longest, signs) = match protocol {
+        Protocol::Gemini => (128, "_.:-"),
+        _ if protocol.is_messages() => (128, "_-"),
+        _ => (64, "_-"),
+    };
     let mut seen = HashSet::new();
     for (at, tool) in request.tools.iter().flatten().enumerate() {
+        if protocol == Protocol::Responses && tool.kind.as_deref() != Some("function") {
+            continue; // the vendor's own tools have no name
+        }
         let param = || format!("tools.{at}.name");
         let name = tool.name().unwrap_or_default();
-        if !is_name(name, longest) {
-            let rule = format!("tools.{at}.name: `{name}` should match '^[a-zA-Z0-9_-]{{1,{longest}}}$'");
+        let known = name.bytes().all(|b| b.is_ascii_alphanumeric() || signs.as_bytes().contains(&b));
+        let begins =
+            protocol != Protocol::Gemini || !name.starts_with(|c: char| c.is_ascii_digit() || ".:-".contains(c));
+        if !known || !begins || !(1..=longest).contains(&name.len()) {
+            let rule = format!("tools.{at}.name: `{name}` should match '^[a-zA-Z0-9{signs}]{{1,{longest}}}$'");
             return Err(Refusal::invalid(rule).with_param(param()));
         }
         if !seen.insert(name) {
@@ -310,11 +331,13 @@ fn tool_calls<'r>(at: usize, m: &'r Message, seen: &mut HashSet<&'r str>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::route::Route;
     use serde_json::{Value, json};
 
     fn verdict(protocol: Protocol, messages: Value) -> String {
         let body = json!({"model": "m", "max_tokens": 10, "messages": messages}).to_string();
-        let request = Request::read(body.as_bytes()).unwrap();
+        let route = Route { protocol, model: None, stream: false };
+        let request = Request::read(&route, body.as_bytes()).unwrap();
         check(protocol, &request).err().map(|r| r.message).unwrap_or_else(|| "ok".into())
     }
 

@@ -1,5 +1,6 @@
 //! A script as it is written: the TOML shapes, and the checks that turn them into a [`Script`].
 
+use crate::block_form::{BlockForm, block};
 use crate::capture::Capture;
 use crate::condition::{Condition, Pattern};
 use crate::refusal::Refusal;
@@ -7,7 +8,6 @@ use crate::script::*;
 use crate::template;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::ops::Range;
@@ -79,14 +79,22 @@ struct StepForm {
     error: Option<ErrorForm>,
     content_type: Option<Spanned<String>>,
     body: Option<Spanned<String>>,
+    raw_stream: Option<Spanned<Texts>>,
+    order: Option<Vec<usize>>,
+    garble: Option<Spanned<Garble>>,
+    #[serde(default)]
+    bom: bool,
+    #[serde(default)]
+    gzip: bool,
     cut: Option<Spanned<PlaceForm>>,
     hang: Option<Spanned<PlaceForm>>,
     error_event: Option<ErrorEventForm>,
     delay_ms: Option<u64>,
+    body_delay_ms: Option<u64>,
     gap_ms: Option<u64>,
     fragment: Option<NonZeroUsize>,
     split: Option<NonZeroUsize>,
-    crlf: Option<bool>,
+    crlf: Option<LineEnd>,
     ping_every: Option<NonZeroUsize>,
 }
 
@@ -94,25 +102,20 @@ struct StepForm {
 #[serde(deny_unknown_fields)]
 struct PaceForm {
     delay_ms: Option<u64>,
+    body_delay_ms: Option<u64>,
     gap_ms: Option<u64>,
     fragment: Option<NonZeroUsize>,
     split: Option<NonZeroUsize>,
-    crlf: Option<bool>,
+    crlf: Option<LineEnd>,
     ping_every: Option<NonZeroUsize>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct BlockForm {
-    text: Option<String>,
-    thinking: Option<String>,
-    signature: Option<String>,
-    redacted_thinking: Option<String>,
-    tool: Option<String>,
-    id: Option<String>,
-    input: Option<toml::Table>,
-    raw_input: Option<String>,
-    native: Option<toml::Table>,
+/// One text or many.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a text or a list of texts")]
+enum Texts {
+    One(String),
+    Many(Vec<String>),
 }
 
 #[derive(Default, Deserialize)]
@@ -222,11 +225,17 @@ fn step(form: Spanned<StepForm>, prefix: &str, number: usize, defaults: &PaceFor
         return Err((capture.span(), format!("a capture cannot be named `{name}`: it always has its own meaning")));
     }
     let reply = reply(&mut form, &known, &span)?;
+    let garbled = form.garble.as_ref().and_then(|garble| Some((garble.span(), garble.get_ref().with.as_ref()?)));
+    if let Some((span, with)) = garbled {
+        template::check(with, &known).map_err(|message| (span, message))?;
+    }
     let fault = fault(&mut form, &reply)?;
     let name = form.name.take().unwrap_or_else(|| format!("step {number}"));
     let mut step = Step {
         name: format!("{prefix}{name}"),
         pace: pace(&form, defaults),
+        warp: Warp { order: form.order, garble: form.garble.map(Spanned::into_inner), bom: form.bom },
+        gzip: form.gzip,
         when: form.when.map(|when| filled(when, "when")).transpose()?,
         times: form.times.map(NonZeroU32::get),
         expect: form.expect.into_iter().map(|expect| filled(expect, "expect")).collect::<Result<_, _>>()?,
@@ -258,13 +267,21 @@ fn combinations(form: &StepForm) -> Result<(), String> {
     let failed = form.status.as_ref().is_some_and(|status| *status.get_ref() != 200) || form.error.is_some();
     let calls = form.blocks.iter().flatten().any(|block| block.get_ref().tool.is_some());
     let unread = |given: bool, key: &str, why: &str| if given { Err(format!("`{key}` {why}")) } else { Ok(()) };
-    if !message && !failed && form.body.is_none() && !fault.contains(&true) {
-        return Err("the step says nothing: give it `blocks`, `text_bytes`, `status`, `body`, `cut` or `hang`".into());
+    let raw = form.body.is_some() || form.raw_stream.is_some();
+    if !message && !failed && !raw && !fault.contains(&true) {
+        let ways = "`blocks`, `text_bytes`, `raw_stream`, `status`, `body`, `cut` or `hang`";
+        return Err(format!("the step says nothing: give it {ways}"));
     }
     unread(message && failed, "blocks", "are never sent with an error: leave out `status` and `error`, or them")?;
     unread(message && form.body.is_some(), "body", "takes the place of `blocks` and `text_bytes`: give one of them")?;
     unread(form.error.is_some() && form.body.is_some(), "error", "is never sent with `body`: give one of them")?;
-    unread(form.content_type.is_some() && form.body.is_none(), "content_type", "needs `body`")?;
+    let with_stream = message || failed || form.body.is_some();
+    unread(form.raw_stream.is_some() && with_stream, "raw_stream", "takes the place of any other answer: give one")?;
+    unread(form.order.is_some() && !message, "order", "needs the events of `blocks` or `text_bytes`")?;
+    unread(form.garble.is_some() && !message, "garble", "needs the events of `blocks` or `text_bytes`")?;
+    unread(form.bom && (failed || form.body.is_some()), "bom", "needs a stream")?;
+    let inside = [&form.cut, &form.hang].into_iter().flatten().any(|place| place.get_ref().in_block.is_some());
+    unread(form.order.is_some() && inside, "in_block", "has no place in another `order`: give `after_events`")?;
     unread(!message && form.stop.is_some(), "stop", "needs `blocks` or `text_bytes`")?;
     unread(!message && form.usage.is_some(), "usage", "needs `blocks` or `text_bytes`")?;
     unread(form.chunk.is_some() && form.text_bytes.is_none(), "chunk", "needs `text_bytes`")?;
@@ -283,10 +300,11 @@ fn pace(form: &StepForm, defaults: &PaceForm) -> Pace {
     let size = |own: Option<NonZeroUsize>, default: Option<NonZeroUsize>| own.or(default).map(NonZeroUsize::get);
     Pace {
         delay_ms: form.delay_ms.or(defaults.delay_ms).unwrap_or(0),
+        body_delay_ms: form.body_delay_ms.or(defaults.body_delay_ms).unwrap_or(0),
         gap_ms: form.gap_ms.or(defaults.gap_ms).unwrap_or(0),
         fragment: size(form.fragment, defaults.fragment),
         split: size(form.split, defaults.split),
-        crlf: form.crlf.or(defaults.crlf).unwrap_or(false),
+        line_end: form.crlf.or(defaults.crlf).unwrap_or_default(),
         ping_every: size(form.ping_every, defaults.ping_every),
     }
 }
@@ -304,6 +322,16 @@ fn reply(form: &mut StepForm, known: &[&str], span: &Range<usize>) -> Result<Rep
     if let Some(body) = form.body.take() {
         template::check(body.get_ref(), known).map_err(|message| (body.span(), message))?;
         return Ok(Reply::Raw { status, headers, body: body.into_inner() });
+    }
+    if let Some(texts) = form.raw_stream.take() {
+        let span = texts.span();
+        let events = match texts.into_inner() {
+            Texts::One(text) => vec![text],
+            Texts::Many(texts) => texts,
+        };
+        let quoted = events.iter().try_for_each(|text| template::check(text, known));
+        quoted.map_err(|message| (span, message))?;
+        return Ok(Reply::Stream { events, headers });
     }
     if status != 200 || form.error.is_some() {
         if status < 400 {
@@ -339,82 +367,6 @@ fn headers(form: &mut StepForm) -> Result<HeaderMap, Mistake> {
         map.insert(key, text);
     }
     Ok(map)
-}
-
-fn block(form: BlockForm, known: &[&str]) -> Result<Block, String> {
-    let BlockForm { text, thinking, signature, redacted_thinking, tool, id, input, raw_input, native } = form;
-    let kinds = [text.is_some(), thinking.is_some(), redacted_thinking.is_some(), tool.is_some(), native.is_some()];
-    if kinds.iter().filter(|given| **given).count() != 1 {
-        return Err("a block has exactly one of `text`, `thinking`, `redacted_thinking`, `tool`, `native`".into());
-    }
-    if signature.is_some() && thinking.is_none() {
-        return Err("`signature` needs `thinking`".into());
-    }
-    if tool.is_none() && (id.is_some() || input.is_some() || raw_input.is_some()) {
-        return Err("`id`, `input` and `raw_input` need `tool`".into());
-    }
-    if let Some(name) = tool {
-        return tool_block(name, id, input, raw_input, known);
-    }
-    if let Some(native) = native {
-        let native = json(toml::Value::Table(native))?;
-        if !native["type"].is_string() {
-            return Err("a `native` block needs a `type`, as the vendor's blocks have".into());
-        }
-        template::check_value(&native, known)?;
-        return Ok(Block::Native(native));
-    }
-    for said in [&text, &thinking].into_iter().flatten() {
-        template::check(said, known)?;
-    }
-    Ok(match (text, thinking) {
-        (Some(text), _) => Block::Text(text),
-        (None, Some(text)) => Block::Thinking { text, signature },
-        (None, None) => Block::Redacted(redacted_thinking.unwrap_or_default()),
-    })
-}
-
-fn tool_block(
-    name: String,
-    id: Option<String>,
-    input: Option<toml::Table>,
-    raw: Option<String>,
-    known: &[&str],
-) -> Result<Block, String> {
-    if let Some(id) = &id {
-        template::check(id, known)?;
-    }
-    let input = match (input, raw) {
-        (Some(_), Some(_)) => return Err("`input` and `raw_input` exclude each other".into()),
-        (None, Some(raw)) => {
-            template::check(&raw, known)?;
-            Input::Raw(raw)
-        }
-        (input, None) => {
-            let value = json(toml::Value::Table(input.unwrap_or_default()))?;
-            template::check_value(&value, known)?;
-            Input::Value(value)
-        }
-    };
-    Ok(Block::Tool { name, id, input })
-}
-
-/// A TOML value as JSON, which has no dates.
-fn json(value: toml::Value) -> Result<Value, String> {
-    Ok(match value {
-        toml::Value::String(text) => Value::String(text),
-        toml::Value::Integer(n) => n.into(),
-        toml::Value::Boolean(b) => b.into(),
-        toml::Value::Float(x) => {
-            serde_json::Number::from_f64(x).map(Value::Number).ok_or_else(|| format!("JSON has no number `{x}`"))?
-        }
-        toml::Value::Datetime(date) => return Err(format!("JSON has no dates: write \"{date}\" in quotes")),
-        toml::Value::Array(items) => Value::Array(items.into_iter().map(json).collect::<Result<_, _>>()?),
-        toml::Value::Table(table) => {
-            let entries = table.into_iter().map(|(key, value)| Ok((key, json(value)?)));
-            Value::Object(entries.collect::<Result<_, String>>()?)
-        }
-    })
 }
 
 fn fault(form: &mut StepForm, reply: &Reply) -> Result<Option<Fault>, Mistake> {
@@ -458,6 +410,9 @@ fn place(form: &PlaceForm, reply: &Reply) -> Result<Place, String> {
             if index >= blocks && !calls {
                 return Err(format!("in_block = {index}: the step has {blocks} blocks, counted from 0"));
             }
+        }
+        (Place::Block { .. }, Reply::Stream { .. }) => {
+            return Err("the events of `raw_stream` have no blocks: give `after_events` or `after_bytes`".into());
         }
         (Place::Block { .. } | Place::Events(_), Reply::Raw { .. } | Reply::Error { .. }) => {
             return Err("an answer without events breaks `after_bytes` or `before_answer`".into());
@@ -503,6 +458,16 @@ mod tests {
             "[[step]]\nblocks = []\ncut = { after_events = 1, after_bytes = 2 }",
             "[[step]]\nblocks = []\ncut = { in_block = 3, after_chars = 2 }",
             "[[step]]\nbody = \"x\"\ncut = { after_events = 1 }",
+            "[[step]]\nblocks = []\ncrlf = \"lfcr\"",
+            "[[step]]\nblocks = []\nraw_stream = []",
+            "[[step]]\nraw_stream = 3",
+            "[[step]]\n\nraw_stream = [\"${x}\"]",
+            "[[step]]\nraw_stream = []\norder = [1]",
+            "[[step]]\nblocks = [{ text = \"x\" }]\norder = [1]\ncut = { in_block = 0, after_chars = 1 }",
+            "[[step]]\nraw_stream = []\ncut = { in_block = 0, after_chars = 1 }",
+            "[[step]]\nblocks = []\ngarble = { event = 1, with = \"${x}\" }",
+            "[[step]]\nbody = \"x\"\nbom = true",
+            "[[step]]\nblocks = [{ redacted_thinking = \"x\", signature = \"y\" }]",
             "[[step]]\nblocks = []\ncut = { after_events = 1 }\nhang = { after_events = 1 }",
             "auth = \"none\"\nkey = \"k\"\n[[step]]\nblocks = []",
             "sid = 'x'\n[[step]]\nblocks = []",
@@ -512,8 +477,8 @@ mod tests {
         let errors: Vec<String> = texts.iter().map(|text| error(text)).collect();
         insta::assert_snapshot!(errors.join("\n"), @r#"
         script line 1: the script has no [[step]]
-        script line 2: unknown field `bloks`, expected one of `name`, `when`, `times`, `expect`, `capture`, `needs_tools`, `unoffered`, `blocks`, `rounds`, `parallel`, `text_bytes`, `chunk`, `stop`, `usage`, `status`, `headers`, `error`, `content_type`, `body`, `cut`, `hang`, `error_event`, `delay_ms`, `gap_ms`, `fragment`, `split`, `crlf`, `ping_every`
-        script line 1: the step says nothing: give it `blocks`, `text_bytes`, `status`, `body`, `cut` or `hang`
+        script line 2: unknown field `bloks`, expected one of `name`, `when`, `times`, `expect`, `capture`, `needs_tools`, `unoffered`, `blocks`, `rounds`, `parallel`, `text_bytes`, `chunk`, `stop`, `usage`, `status`, `headers`, `error`, `content_type`, `body`, `raw_stream`, `order`, `garble`, `bom`, `gzip`, `cut`, `hang`, `error_event`, `delay_ms`, `body_delay_ms`, `gap_ms`, `fragment`, `split`, `crlf`, `ping_every`
+        script line 1: the step says nothing: give it `blocks`, `text_bytes`, `raw_stream`, `status`, `body`, `cut` or `hang`
         script line 2: unknown field `txt`, expected one of `text`, `thinking`, `signature`, `redacted_thinking`, `tool`, `id`, `input`, `raw_input`, `native`
         script line 3: a block has exactly one of `text`, `thinking`, `redacted_thinking`, `tool`, `native`
         script line 2: `${port}` is unknown here: known are i, k, n, sid; add it to the step's `capture`, or write `$${port}` for the text itself
@@ -536,6 +501,16 @@ mod tests {
         script line 3: cut: needs exactly one of `after_events`, `after_bytes`, `in_block` with `after_chars`, `before_answer`
         script line 3: cut: in_block = 3: the step has 0 blocks, counted from 0
         script line 3: cut: an answer without events breaks `after_bytes` or `before_answer`
+        script line 3: invalid value: string "lfcr", expected true, false, "cr", "lf" or "crlf"
+        script line 1: `raw_stream` takes the place of any other answer: give one
+        script line 2: `3`: expected a text or a list of texts
+        script line 3: `${x}` is unknown here: known are i, k, n, sid; add it to the step's `capture`, or write `$${x}` for the text itself
+        script line 1: `order` needs the events of `blocks` or `text_bytes`
+        script line 1: `in_block` has no place in another `order`: give `after_events`
+        script line 3: cut: the events of `raw_stream` have no blocks: give `after_events` or `after_bytes`
+        script line 3: `${x}` is unknown here: known are i, k, n, sid; add it to the step's `capture`, or write `$${x}` for the text itself
+        script line 1: `bom` needs a stream
+        script line 2: `signature` needs `thinking`, `text` or `tool`
         script line 1: `cut, hang, error_event` exclude each other: an answer breaks once
         script line 2: `key` is never read with `auth = "none"`: leave one of them out
         script line 1: `x` captures nothing: put the session's id in (…)

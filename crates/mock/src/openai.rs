@@ -1,7 +1,7 @@
 //! OpenAI Chat Completions on the wire: the stream's chunks and the whole completion.
 
 use crate::answer::{Answer, Block, Kind, Usage};
-use crate::play::{Event, Wire};
+use crate::player::{Event, Wire};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -31,7 +31,7 @@ pub fn write(wire: &Wire, event: Event, out: &mut Vec<u8>) {
         Event::Done => out.extend_from_slice(b"data: [DONE]\n\n"),
         Event::Ping => out.extend_from_slice(b": ping\n\n"),
         Event::Error(error) => data(out, &json!({"error": error})),
-        Event::Open(..) | Event::Sign(..) | Event::Close(_) | Event::Usage(_) => {}
+        _ => {}
     }
 }
 
@@ -60,8 +60,14 @@ fn delta(wire: &Wire, block: &Block, piece: &str, out: &mut Vec<u8>) {
         _ => (write!(out, "{head}{{\"content\":"), "}"),
     };
     let _ = serde_json::to_writer(&mut *out, piece);
-    let usage = if wire.include_usage { ",\"usage\":null" } else { "" };
-    let _ = write!(out, "{end},\"logprobs\":null,\"finish_reason\":null}}]{usage}}}\n\n");
+    out.extend_from_slice(end.as_bytes());
+    out.extend_from_slice(wire.chunk_tail.as_bytes());
+}
+
+/// What stands after every delta.
+pub fn chunk_tail(include_usage: bool) -> String {
+    let usage = if include_usage { ",\"usage\":null" } else { "" };
+    format!(",\"logprobs\":null,\"finish_reason\":null}}]{usage}}}\n\n")
 }
 
 /// What stands before every delta.
@@ -89,7 +95,7 @@ fn finish_reason(stop: &str) -> &str {
 }
 
 fn usage(usage: &Usage) -> Value {
-    let prompt = usage.input + usage.cache_read + usage.cache_write;
+    let prompt = usage.prompt();
     json!({"prompt_tokens": prompt, "completion_tokens": usage.output, "total_tokens": prompt + usage.output,
         "prompt_tokens_details": {"cached_tokens": usage.cache_read},
         "completion_tokens_details": {"reasoning_tokens": usage.reasoning}})
@@ -99,7 +105,7 @@ fn usage(usage: &Usage) -> Value {
 pub fn completion(wire: &Wire, answer: &Answer) -> Value {
     let said = |wanted: fn(&Kind) -> bool| -> Option<String> {
         let blocks = answer.blocks.iter().filter(|block| wanted(&block.kind));
-        let texts: Vec<_> = blocks.map(|block| block.said.piece(0, block.said.bytes())).collect();
+        let texts: Vec<_> = blocks.map(|block| block.said.whole()).collect();
         (!texts.is_empty()).then(|| texts.concat())
     };
     let mut message = json!({"role": "assistant", "content": said(|kind| matches!(kind, Kind::Text)), "refusal": null});
@@ -119,6 +125,6 @@ pub fn completion(wire: &Wire, answer: &Answer) -> Value {
 
 fn call(block: &Block) -> Option<Value> {
     let Kind::Tool { id, name, .. } = &block.kind else { return None };
-    let function = json!({"name": name, "arguments": block.said.piece(0, block.said.bytes())});
+    let function = json!({"name": name, "arguments": block.said.whole()});
     Some(json!({"id": id, "type": "function", "function": function}))
 }

@@ -1,30 +1,21 @@
 //! A light look at a request: one pass over the body, long texts skipped and read only if a script asks for them.
 
+use crate::refusal::Refusal;
+use crate::route::{Protocol, Route};
+use crate::{gemini_input, responses_input};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The wire protocol a request speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    Anthropic,
-    OpenAi,
-}
+/// The version of Anthropic's own interface, which its clients send on Bedrock and Vertex, too.
+const API_VERSION: &str = "2026-10-21";
 
-impl Protocol {
-    /// The protocol's word in the log.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Protocol::Anthropic => "anthropic",
-            Protocol::OpenAi => "openai",
-        }
-    }
-}
-
-/// A request of either protocol, borrowed from its body.
-#[derive(Debug, Deserialize)]
+/// A request of any protocol, borrowed from its body. Its shape is that of Messages and Chat Completions; the other
+/// protocols are read into it.
+#[derive(Debug, Default, Deserialize)]
 pub struct Request<'a> {
     #[serde(borrow, default)]
     pub model: Option<Cow<'a, str>>,
@@ -40,6 +31,12 @@ pub struct Request<'a> {
     pub messages: Option<Vec<Message<'a>>>,
     #[serde(borrow, default)]
     pub tools: Option<Vec<Tool<'a>>>,
+    /// Bedrock and Vertex only, which have no header for it.
+    #[serde(borrow, default)]
+    pub anthropic_version: Option<Cow<'a, str>>,
+    /// What the vendor would not take, seen while the request was read.
+    #[serde(skip)]
+    pub flaw: Option<Refusal>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -48,7 +45,7 @@ pub struct StreamOptions {
     pub include_usage: bool,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub struct Message<'a> {
     #[serde(borrow, default)]
     pub role: Cow<'a, str>,
@@ -69,7 +66,7 @@ pub enum Content<'a> {
 }
 
 /// One content block; what it does not have is `None`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub struct Part<'a> {
     #[serde(rename = "type", borrow, default)]
     pub kind: Cow<'a, str>,
@@ -89,6 +86,9 @@ pub struct Part<'a> {
     pub is_error: Option<bool>,
     #[serde(borrow, default)]
     pub signature: Option<Cow<'a, str>>,
+    /// Responses: the text of a part in which the model refuses.
+    #[serde(borrow, default)]
+    pub refusal: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -107,9 +107,11 @@ pub struct Function<'a> {
     pub arguments: Option<&'a RawValue>,
 }
 
-/// A tool that the request offers: Anthropic's has the name itself, OpenAI's inside `function`.
+/// A tool that the request offers: Chat Completions have the name inside `function`, the others in the tool itself.
 #[derive(Debug, Deserialize)]
 pub struct Tool<'a> {
+    #[serde(rename = "type", borrow, default)]
+    pub kind: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     name: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -156,9 +158,41 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
 
 impl<'a> Request<'a> {
     /// Reads a body; the error is the JSON reader's own words.
-    pub fn read(body: &'a [u8]) -> Result<Request<'a>, String> {
+    pub fn read(route: &Route, body: &'a [u8]) -> Result<Request<'a>, String> {
         let text = std::str::from_utf8(body).map_err(|e| format!("the body is not UTF-8: {e}"))?;
-        serde_json::from_str(text).map_err(|e| e.to_string())
+        let read = match route.protocol {
+            Protocol::Responses => responses_input::read(text),
+            Protocol::Gemini => gemini_input::read(text),
+            _ => serde_json::from_str(text),
+        };
+        let mut request = read.map_err(|e| e.to_string())?;
+        request.hosted(route);
+        Ok(request)
+    }
+
+    /// Where the path names the model, the body must not, and has the protocol's version.
+    fn hosted(&mut self, route: &Route) {
+        let version = match route.protocol {
+            Protocol::Bedrock => Some("bedrock-2023-05-31"),
+            Protocol::Vertex => Some("vertex-2023-10-16"),
+            _ => None,
+        };
+        if let Some(version) = version {
+            let streamed = self.stream.filter(|_| route.protocol == Protocol::Bedrock);
+            let extra = [("model", self.model.is_some()), ("stream", streamed.is_some())];
+            if let Some((name, _)) = extra.into_iter().find(|(_, given)| *given) {
+                self.flaw = Some(Refusal::invalid(format!("{name}: Extra inputs are not permitted")));
+            }
+            let given = self.anthropic_version.as_deref().unwrap_or_default();
+            if self.flaw.is_none() && given != version && given != API_VERSION {
+                let rule = format!("anthropic_version: Input should be '{version}' or '{API_VERSION}', not '{given}'");
+                self.flaw = Some(Refusal::invalid(rule));
+            }
+        }
+        if route.model.is_some() {
+            self.model = route.model.clone().map(Cow::Owned);
+            self.stream = Some(route.stream);
+        }
     }
 
     pub fn messages(&self) -> &[Message<'a>] {
@@ -234,7 +268,8 @@ impl<'a> Request<'a> {
     }
 }
 
-fn starts_with_error(text: &str) -> bool {
+/// Where a protocol has no flag for a failed tool, its text tells.
+pub fn starts_with_error(text: &str) -> bool {
     text.trim_start_matches(['[', '<', ' ', '\n']).get(..5).is_some_and(|head| head.eq_ignore_ascii_case("error"))
 }
 
@@ -313,13 +348,16 @@ impl<'a> Message<'a> {
 
 impl Part<'_> {
     fn own_text(&self) -> Option<String> {
-        self.text.map(text_of)
+        self.text.or(self.refusal).map(text_of)
     }
 
     fn any_text(&self) -> Option<String> {
         match &*self.kind {
             "tool_result" => self.content.map(text_of),
-            "tool_use" => self.input.map(|raw| raw.get().to_string()),
+            // Arguments are an object, or a text that holds one.
+            "tool_use" => {
+                self.input.map(|raw| serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().to_string()))
+            }
             _ => self.own_text(),
         }
     }
@@ -331,21 +369,37 @@ impl Tool<'_> {
     }
 }
 
-/// The text of a raw content value: a string, or a list of blocks of which the texts are taken.
+/// The text of a raw content value: a string, a list of blocks of which the texts are taken, or an object of which the
+/// values are.
 fn text_of(raw: &RawValue) -> String {
     match serde_json::from_str::<Content>(raw.get()) {
         Ok(Content::Text(text)) => text.into_owned(),
         Ok(Content::Parts(parts)) => parts.iter().filter_map(Part::own_text).collect::<Vec<_>>().join("\n"),
-        _ => String::new(),
+        _ => values_of(raw),
     }
+}
+
+fn values_of(raw: &RawValue) -> String {
+    let Ok(Value::Object(object)) = serde_json::from_str(raw.get()) else { return String::new() };
+    let text = |value: Value| match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    object.into_iter().map(|(_, value)| text(value)).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn read(protocol: Protocol, body: &str) -> Request<'_> {
+        let hosted = protocol == Protocol::Gemini;
+        let route = Route { protocol, model: hosted.then(|| "m".into()), stream: hosted };
+        Request::read(&route, body.as_bytes()).unwrap()
+    }
+
     #[test]
-    fn reads_both_protocols_alike() {
+    fn reads_all_protocols_alike() {
         let anthropic = r#"{"model":"m","stream":true,"system":[{"type":"text","text":"be \"brief\""}],"messages":[
             {"role":"user","content":[{"type":"text","text":"go\non"}]},
             {"role":"assistant","content":[{"type":"tool_use","id":"a","name":"read","input":{"path":"x"}}]},
@@ -356,8 +410,27 @@ mod tests {
             {"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"read","arguments":"{\"path\":\"x\"}"}}]},
             {"role":"tool","tool_call_id":"a","content":"port = 1"}],
             "tools":[{"type":"function","function":{"name":"read","parameters":{}}}]}"#;
-        for body in [anthropic, openai] {
-            let request = Request::read(body.as_bytes()).unwrap();
+        let responses = r#"{"model":"m","stream":true,"instructions":"be \"brief\"","input":[
+            {"role":"user","content":[{"type":"input_text","text":"go\non"}]},
+            {"type":"reasoning","id":"r","summary":[],"encrypted_content":"e"},
+            {"type":"function_call","call_id":"a","name":"read","arguments":"{\"path\":\"x\"}"},
+            {"type":"function_call_output","call_id":"a","output":"port = 1"}],
+            "tools":[{"type":"function","name":"read","parameters":{}},{"type":"web_search"}]}"#;
+        let gemini = r#"{"systemInstruction":{"parts":[{"text":"be \"brief\""}]},"contents":[
+            {"role":"user","parts":[{"text":"go\non"}]},
+            {"role":"model","parts":[{"text":"hm","thought":true},{"functionCall":{"name":"read","args":{"path":"x"}},"thoughtSignature":"e"}]},
+            {"role":"user","parts":[{"functionResponse":{"name":"read","response":{"output":"port = 1"}}}]}],
+            "tools":[{"functionDeclarations":[{"name":"read"}]},{"googleSearch":{}}]}"#;
+        let bodies = [
+            (Protocol::Anthropic, anthropic),
+            (Protocol::OpenAi, openai),
+            (Protocol::Responses, responses),
+            (Protocol::Gemini, gemini),
+        ];
+        for (protocol, body) in bodies {
+            let request = read(protocol, body);
+            assert_eq!(request.flaw, None);
+            assert_eq!((request.model.as_deref(), request.stream), (Some("m"), Some(true)));
             assert_eq!((request.round(), request.result_count()), (1, 1));
             assert_eq!(request.system_text(), "be \"brief\"");
             assert_eq!(request.first_user_text(), "go\non");
@@ -373,7 +446,7 @@ mod tests {
         let body = r#"{"messages":[{"role":"user","content":"a"},
             {"role":"assistant","content":"x"},{"role":"tool","tool_call_id":"1","content":"old"},
             {"role":"assistant","content":"y"},{"role":"tool","tool_call_id":"2","content":"Error: gone"}]}"#;
-        let request = Request::read(body.as_bytes()).unwrap();
+        let request = read(Protocol::OpenAi, body);
         assert_eq!(request.newest_results(), "Error: gone");
         assert_eq!(request.all_results(), "old\nError: gone");
         assert!(request.newest_result_failed());

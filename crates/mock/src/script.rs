@@ -76,15 +76,51 @@ pub(crate) struct Step {
     pub parallel: usize,
     pub reply: Reply,
     pub pace: Pace,
+    /// What the generated events go through before they are sent.
+    pub warp: Warp,
+    /// Compressed, if the client takes it.
+    pub gzip: bool,
     pub fault: Option<Fault>,
+}
+
+/// A stream's events sent otherwise than a vendor would.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Warp {
+    /// Which of the generated events are sent, and in what order; none: all, as they come.
+    pub order: Option<Vec<usize>>,
+    pub garble: Option<Garble>,
+    /// A byte order mark stands before the first event.
+    pub bom: bool,
+}
+
+/// One generated event spoilt.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Garble {
+    /// Counted from 0, without pings.
+    pub event: usize,
+    /// The text in place of its data; none: the byte in its middle is turned over.
+    pub with: Option<String>,
 }
 
 /// What a step says.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     Message(MessageReply),
-    Error { refusal: Refusal, headers: HeaderMap },
-    Raw { status: u16, headers: HeaderMap, body: String },
+    Error {
+        refusal: Refusal,
+        headers: HeaderMap,
+    },
+    Raw {
+        status: u16,
+        headers: HeaderMap,
+        body: String,
+    },
+    /// A stream's events in the script's own letters.
+    Stream {
+        events: Vec<String>,
+        headers: HeaderMap,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -102,10 +138,10 @@ pub(crate) struct MessageReply {
 /// A block before its `${…}` are filled.
 #[derive(Clone, Debug)]
 pub(crate) enum Block {
-    Text(String),
+    Text { text: String, signature: Option<String> },
     Thinking { text: String, signature: Option<String> },
     Redacted(String),
-    Tool { name: String, id: Option<String>, input: Input },
+    Tool { name: String, id: Option<String>, input: Input, signature: Option<String> },
     Native(Value),
 }
 
@@ -129,15 +165,51 @@ pub(crate) struct UsageForm {
 /// How an answer's bytes come.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pace {
+    /// Before the answer's head.
     pub delay_ms: u64,
+    /// Between the head and the first byte of the body.
+    pub body_delay_ms: u64,
     pub gap_ms: u64,
     /// Most bytes of text or arguments in one delta; none: whole.
     pub fragment: Option<usize>,
     /// Bytes of one write to the socket; none: as it fits.
     pub split: Option<usize>,
-    pub crlf: bool,
+    pub line_end: LineEnd,
     /// Events between pings.
     pub ping_every: Option<usize>,
+}
+
+/// How the lines of an event stream end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LineEnd {
+    #[default]
+    Lf,
+    Cr,
+    CrLf,
+}
+
+impl<'de> serde::Deserialize<'de> for LineEnd {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<LineEnd, D::Error> {
+        struct Either;
+        impl serde::de::Visitor<'_> for Either {
+            type Value = LineEnd;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("true, false, \"cr\", \"lf\" or \"crlf\"")
+            }
+            fn visit_bool<E>(self, crlf: bool) -> Result<LineEnd, E> {
+                Ok(if crlf { LineEnd::CrLf } else { LineEnd::Lf })
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<LineEnd, E> {
+                match text {
+                    "lf" => Ok(LineEnd::Lf),
+                    "cr" => Ok(LineEnd::Cr),
+                    "crlf" => Ok(LineEnd::CrLf),
+                    other => Err(E::invalid_value(serde::de::Unexpected::Str(other), &self)),
+                }
+            }
+        }
+        from.deserialize_any(Either)
+    }
 }
 
 /// Where an answer breaks, and how.
@@ -183,5 +255,44 @@ impl Step {
             Block::Tool { name, .. } => Some(name.as_str()),
             _ => None,
         })
+    }
+
+    /// The calls of one answer, each with the signature that Gemini sends along.
+    pub fn signed_calls(&self) -> Vec<(&str, Option<&str>)> {
+        let Reply::Message(message) = &self.reply else { return Vec::new() };
+        let mut calls = Vec::new();
+        for (block, signature) in message.blocks.iter().zip(message.carried()) {
+            let Block::Tool { name, .. } = block else { continue };
+            calls.extend((0..self.parallel).map(|copy| (name.as_str(), signature.filter(|_| copy == 0))));
+        }
+        calls
+    }
+}
+
+impl MessageReply {
+    /// The signature that goes out with each block at Gemini. Thinking has none there: the next call has it, without
+    /// one the text before the next thinking or the end, and without that a part of its own.
+    pub fn carried(&self) -> Vec<Option<&str>> {
+        let mut carried = vec![None; self.blocks.len()];
+        let mut thought: Option<(usize, &str)> = None;
+        for (at, block) in self.blocks.iter().enumerate() {
+            match block {
+                Block::Thinking { signature: Some(signature), .. } => {
+                    if let Some((place, signature)) = thought.replace((at, signature)) {
+                        carried[place] = Some(signature);
+                    }
+                }
+                Block::Text { signature: Some(own), .. } | Block::Tool { signature: Some(own), .. } => {
+                    carried[at] = Some(own);
+                }
+                Block::Text { .. } => thought = thought.map(|(_, signature)| (at, signature)),
+                Block::Tool { .. } => carried[at] = thought.take().map(|(_, signature)| signature),
+                _ => {}
+            }
+        }
+        if let Some((place, signature)) = thought {
+            carried[place] = Some(signature);
+        }
+        carried
     }
 }

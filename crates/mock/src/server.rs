@@ -4,12 +4,14 @@ use crate::choose::Tally;
 use crate::log::{At, Entry, Line, Log, now};
 use crate::play::{Cut, Play};
 use crate::refusal::Refusal;
-use crate::request::Protocol;
 use crate::respond::{self, Asked};
-use crate::script::{Place, Script};
+use crate::route;
+use crate::route::Protocol;
+use crate::script::{Fault, Place, Script};
 use crate::socket::{Gauge, Socket};
 use bytes::Bytes;
 use http::HeaderMap;
+use http::request::Parts;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -39,7 +41,7 @@ pub struct Options {
     pub script: Script,
     /// One JSON line per request is appended to this file.
     pub log: Option<PathBuf>,
-    /// Request bodies are written into this folder as `NNNNN.json`.
+    /// Requests are written into this folder: bodies as `NNNNN.json`, heads as `NNNNN.head.json`.
     pub dump: Option<PathBuf>,
     /// How many of the newest requests are kept for [`Server::requests`].
     pub keep: usize,
@@ -61,6 +63,8 @@ pub struct Seen {
     pub conn: u64,
     pub method: String,
     pub path: String,
+    /// Without its question mark; empty if there is none.
+    pub query: String,
     pub protocol: Option<Protocol>,
     pub headers: HeaderMap,
     pub body: Bytes,
@@ -218,19 +222,20 @@ async fn serve(
     }
     let body = collected.map(|whole| whole.to_bytes()).unwrap_or_default();
     entry.line.body_bytes = body.len();
-    let asked = Asked { method: &head.method, path: head.uri.path(), headers: &head.headers, body: &body, seq };
+    let (method, uri, headers) = (&head.method, &head.uri, &head.headers);
+    let asked = Asked { method, path: uri.path(), query: uri.query().unwrap_or_default(), headers, body: &body, seq };
     let response = if too_large {
         let refusal = Refusal::new(413, format!("Request exceeds the maximum size of {BODY_BYTES} bytes"));
         respond::refuse(&refusal, &asked, &mut entry.line)
     } else {
         respond::respond(&shared.script, &shared.tally, &asked, &mut entry.line)
     };
-    shared.keep(head.headers, body, &entry.line);
+    shared.keep(head, body, &entry.line);
     if response.pace.delay_ms > 0 {
         tokio::time::sleep(Duration::from_millis(response.pace.delay_ms)).await;
     }
     if response.fault.as_ref().is_some_and(|fault| fault.at == Place::BeforeAnswer) {
-        return before_answer(&response, &gauge).await;
+        return before_answer(response.fault.as_ref(), &gauge).await;
     }
     let play = Play::new(response.source, response.pace, response.fault, gauge, entry);
     let mut answer = hyper::Response::new(play);
@@ -240,8 +245,8 @@ async fn serve(
 }
 
 /// Breaks without a single byte: the connection closes, or the client waits for the head.
-async fn before_answer(response: &respond::Response, gauge: &Gauge) -> Result<hyper::Response<Play>, Cut> {
-    match response.fault.as_ref().map(|fault| &fault.how) {
+async fn before_answer(fault: Option<&Fault>, gauge: &Gauge) -> Result<hyper::Response<Play>, Cut> {
+    match fault.map(|fault| &fault.how) {
         Some(crate::script::Break::Hang) => std::future::pending().await,
         Some(crate::script::Break::Reset) => gauge.reset.store(true, Relaxed),
         _ => {}
@@ -249,10 +254,22 @@ async fn before_answer(response: &respond::Response, gauge: &Gauge) -> Result<hy
     Err(Cut)
 }
 
+/// A request's head as JSON, letter by letter: a signature is made of it.
+fn head_text(head: &Parts, path: &str, query: &str) -> String {
+    let pair = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+        serde_json::json!([name.as_str(), String::from_utf8_lossy(value.as_bytes())])
+    };
+    let headers: Vec<serde_json::Value> = head.headers.iter().map(pair).collect();
+    serde_json::json!({"method": head.method.as_str(), "path": path, "query": query, "headers": headers}).to_string()
+}
+
 impl Shared {
-    fn keep(&self, headers: HeaderMap, body: Bytes, line: &Line) {
+    fn keep(&self, head: Parts, body: Bytes, line: &Line) {
+        let query = head.uri.query().unwrap_or_default().to_string();
         if let Some(dump) = &self.dump {
             // A dump that cannot be written must not change what the client sees.
+            let text = head_text(&head, &line.path, &query);
+            let _ = std::fs::write(dump.join(format!("{:05}.head.json", line.seq)), text);
             let _ = std::fs::write(dump.join(format!("{:05}.json", line.seq)), &body);
         }
         if self.keep == 0 {
@@ -263,8 +280,9 @@ impl Shared {
             conn: line.conn,
             method: line.method.clone(),
             path: line.path.clone(),
-            protocol: respond::protocol(&line.path).filter(|_| line.protocol.is_some()),
-            headers,
+            query,
+            protocol: route::route(&line.path).filter(|_| line.protocol.is_some()).map(|route| route.protocol),
+            headers: head.headers,
             body,
             status: line.status,
             step: line.step.clone(),

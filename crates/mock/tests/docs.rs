@@ -7,7 +7,7 @@ const TEXT: &str = include_str!("../SCRIPT.md");
 #[test]
 fn every_example_parses() {
     let examples: Vec<&str> = TEXT.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert_eq!(examples.len(), 3);
+    assert_eq!(examples.len(), 4);
     for example in examples {
         Script::parse(example).unwrap_or_else(|e| panic!("{e}\n{example}"));
     }
@@ -16,8 +16,12 @@ fn every_example_parses() {
 /// The keys that the parser names when it meets an unknown one in `script`.
 fn keys(script: &str) -> Vec<String> {
     let error = Script::parse(script).unwrap_err().message;
-    let (_, keys) = error.split_once("expected one of ").unwrap_or_else(|| panic!("{error}"));
-    keys.split(", ").map(|key| key.trim_matches('`').to_string()).collect()
+    let (_, keys) = error.split_once(", expected ").unwrap_or_else(|| panic!("{error}"));
+    keys.trim_start_matches("one of ")
+        .replace(" or ", ", ")
+        .split(", ")
+        .map(|key| key.trim_matches('`').to_string())
+        .collect()
 }
 
 #[test]
@@ -28,8 +32,9 @@ fn every_key_is_described() {
     let block = keys("[[step]]\nblocks = [{ odd = 1 }]");
     let place = keys("[[step]]\ncut = { odd = 1 }");
     let usage = keys("[[step]]\nusage = { odd = 1 }");
+    let garble = keys("[[step]]\nblocks = []\ngarble = { odd = 1 }");
     let conversation = keys("[[conversation]]\nodd = 1");
-    for key in [top, step, condition, block, place, usage, conversation].into_iter().flatten() {
+    for key in [top, step, condition, block, place, usage, garble, conversation].into_iter().flatten() {
         let written =
             [format!("`{key}"), format!("[{key}]"), format!(".{key}"), format!(" {key} ="), format!("{{ {key}")];
         assert!(written.iter().any(|form| TEXT.contains(form)), "SCRIPT.md does not describe `{key}`");

@@ -23,7 +23,7 @@ fn an_anthropic_stream() {
     assert!(answer.head.contains("content-type: text/event-stream") && answer.whole);
     insta::assert_snapshot!(answer.text(), @r#"
     event: message_start
-    data: {"type":"message_start","message":{"id":"msg_000001","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":7,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":1}}}
+    data: {"type":"message_start","message":{"id":"msg_000001","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":7,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":1,"output_tokens_details":{"thinking_tokens":1}}}}
 
     event: content_block_start
     data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
@@ -71,7 +71,7 @@ fn an_anthropic_stream() {
     data: {"type":"content_block_stop","index":4}
 
     event: message_delta
-    data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"input_tokens":7,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":9}}
+    data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"input_tokens":7,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":9,"output_tokens_details":{"thinking_tokens":1}}}
 
     event: message_stop
     data: {"type":"message_stop"}
@@ -118,7 +118,7 @@ fn whole_answers() {
         texts.push(answer.text());
     }
     insta::assert_snapshot!(texts.join("\n"), @r#"
-    {"id":"msg_000001","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"hm","signature":"sig"},{"type":"redacted_thinking","data":"x9"},{"type":"text","text":"naïve 😀"},{"type":"tool_use","id":"t1","name":"read","input":{"path":"a"}},{"type":"tool_use","id":"toolu_0_1","name":"bash","input":"{\"command\": \"l"}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":7,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":9}}
+    {"id":"msg_000001","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"hm","signature":"sig"},{"type":"redacted_thinking","data":"x9"},{"type":"text","text":"naïve 😀"},{"type":"tool_use","id":"t1","name":"read","input":{"path":"a"}},{"type":"tool_use","id":"toolu_0_1","name":"bash","input":"{\"command\": \"l"}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":7,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":9,"output_tokens_details":{"thinking_tokens":1}}}
     {"id":"chatcmpl-000002","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"naïve 😀","refusal":null,"reasoning_content":"hm","tool_calls":[{"id":"t1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"toolu_0_1","type":"function","function":{"name":"bash","arguments":"{\"command\": \"l"}}]},"logprobs":null,"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":12,"completion_tokens":9,"total_tokens":21,"prompt_tokens_details":{"cached_tokens":3},"completion_tokens_details":{"reasoning_tokens":1}}}
     "#);
 }
