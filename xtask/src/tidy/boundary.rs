@@ -16,7 +16,7 @@ pub struct Package {
 }
 
 /// A crate's folder, and the crates of this workspace it may depend on.
-const DOWN: [(&str, &[&str]); 13] = [
+const DOWN: [(&str, &[&str]); 14] = [
     ("kernel", &[]),
     ("llm", &["kernel"]),
     ("tools", &["kernel"]),
@@ -25,8 +25,9 @@ const DOWN: [(&str, &[&str]); 13] = [
     ("store", &["kernel"]),
     ("runtime", &["kernel", "llm", "tools", "policy", "prompt", "store"]),
     ("windlass", &["kernel", "llm", "tools", "policy", "prompt", "store", "runtime"]),
-    ("cli", &["kernel", "llm", "tools", "policy", "prompt", "store", "runtime", "windlass", "mock"]),
+    ("cli", &["kernel", "llm", "tools", "policy", "prompt", "store", "runtime", "windlass", "mock", "otel"]),
     ("mock", &[]),
+    ("otel", &["kernel"]),
     ("xtask", &["kernel", "mock"]),
     ("server", &["kernel", "runtime"]),
     ("tui", &["kernel", "runtime"]),

@@ -1,0 +1,213 @@
+//! What events say of a tool call: what was decided and asked of it, and what came of it.
+
+use crate::*;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What the policy said of a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    pub work: Seq,
+    pub call: CallId,
+    pub verdict: Verdict,
+    /// The stage that decided: `tool`, `schema`, `rule`, `mode`, `default`, …
+    pub stage: String,
+    /// The rule that decided, as written, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Why, in a sentence: of a denial, what the model is told.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// The arguments that will run, where they differ from the model's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    #[serde(flatten)]
+    pub plan: CallPlan,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Allow,
+    Ask,
+    Deny,
+    /// It cannot run as it was made: no such tool, or wrong arguments. A failure, not a refusal.
+    Invalid,
+}
+
+/// What a call would touch, asked of its tool per input.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CallPlan {
+    pub access: Access,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// Capability tags: `fs.read`, `fs.write`, `exec`, `net`, `search`, `ask`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    pub on_crash: OnCrash,
+}
+
+/// Whether a call changes anything; what is not known to read is taken to write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    Read,
+    #[default]
+    Write,
+}
+
+/// What a crash in mid-call means for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnCrash {
+    /// Run it again: it only looked.
+    Repeat,
+    /// Never run it again in silence: say that the outcome is unknown.
+    #[default]
+    Unknown,
+    /// It lives on elsewhere: take it up where it is.
+    Rejoin,
+}
+
+/// What a person is asked before a call may run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// SHA-256 over exactly what is asked (tool, input, folder): an answer names it.
+    pub hash: String,
+    pub kind: QuestionKind,
+    /// What would happen: the command, the diff, the question itself.
+    pub preview: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub impact: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Rules that "always" would add, narrowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposed: Vec<String>,
+    /// Answers the model offers to choose from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionKind {
+    /// May this run?
+    Approval,
+    /// The model asks; the words of the answer are the call's result.
+    Words,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answered {
+    pub call: CallId,
+    /// The hash of the question this answers.
+    pub hash: String,
+    pub decision: Decision,
+    pub scope: Scope,
+    /// The rule the answer adds for its scope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Arguments changed by who answered, and what they would touch: these run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Changed>,
+    /// Who answered: a person at a front end, a rule given meanwhile, …
+    pub by: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Changed {
+    pub input: Value,
+    #[serde(flatten)]
+    pub plan: CallPlan,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Decision {
+    Allow,
+    /// With a word to the model, if one was given.
+    Deny {
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        note: String,
+    },
+    /// The answer to a question of words.
+    Words {
+        text: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    #[default]
+    Once,
+    Session,
+    Always,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolStarted {
+    pub work: Seq,
+    pub call: CallId,
+    #[serde(flatten)]
+    pub plan: CallPlan,
+    /// `session:call`: the same for every attempt to make this one effect.
+    pub idempotency_key: String,
+    /// Told in a second event, as soon as there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<Process>,
+}
+
+/// A process, told from a later one that got the same number by its start time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    pub pid: u32,
+    /// Clock ticks after boot, as in `/proc/PID/stat`.
+    pub started: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolFinished {
+    pub work: Seq,
+    pub call: CallId,
+    pub outcome: Outcome,
+    /// What the model sees.
+    pub blocks: Vec<ContentBlock>,
+    /// The same for programs, where the tool has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// The whole output, where `blocks` hold only a part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<BlobRef>,
+    /// The files it read or changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileSeen>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aborts_siblings: bool,
+    /// Milliseconds it ran.
+    pub took_ms: u64,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Ok,
+    Error,
+    Denied,
+    Cancelled,
+    /// It never began.
+    NotRun,
+    /// It began and nobody knows what it did.
+    Unknown,
+}
+
+/// A file by SHA-256 of its content before and after a call; none: it was not there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSeen {
+    pub path: String,
+    pub before: Option<String>,
+    pub after: Option<String>,
+}
