@@ -1,14 +1,20 @@
 //! Blocks put together from fragments, and what is told of them meanwhile.
 
+use crate::protocol::Progress;
 use crate::{BlockKind, Delta, ModelEvent};
 use serde_json::{Map, Value};
-use windlass_kernel::{CallId, ContentBlock, ToolUse};
+use windlass_kernel::{CallId, ContentBlock, Signature, ToolUse, Usage};
 
 /// The blocks of a message that have begun and not ended, and the events to be told next.
-#[derive(Default)]
 pub(crate) struct Assembly {
+    /// Whose thinking and calls these are.
+    provider: String,
     events: Vec<ModelEvent>,
     open: Vec<Open>,
+    pub progress: Progress,
+    /// The provider's word for why the model stopped.
+    pub raw_stop: Option<String>,
+    pub usage: Usage,
 }
 
 /// A block being heard.
@@ -32,6 +38,8 @@ pub(crate) enum Content {
     ToolUse {
         id: String,
         name: String,
+        /// What the provider wants back with the call.
+        signature: Option<String>,
     },
     /// `text` gathers the arguments of a tool that runs at the provider.
     Native {
@@ -45,13 +53,24 @@ impl Content {
         match self {
             Content::Text => BlockKind::Text,
             Content::Thinking { .. } | Content::Redacted { .. } => BlockKind::Thinking,
-            Content::ToolUse { id, name } => BlockKind::ToolUse { id: id.clone(), name: name.clone() },
+            Content::ToolUse { id, name, .. } => BlockKind::ToolUse { id: id.clone(), name: name.clone() },
             Content::Native { .. } => BlockKind::Native,
         }
     }
 }
 
 impl Assembly {
+    pub(crate) fn new(provider: impl Into<String>) -> Assembly {
+        Assembly {
+            provider: provider.into(),
+            events: vec![],
+            open: vec![],
+            progress: Progress::Going,
+            raw_stop: None,
+            usage: Usage::default(),
+        }
+    }
+
     pub(crate) fn tell(&mut self, event: ModelEvent) {
         self.events.push(event);
     }
@@ -76,7 +95,7 @@ impl Assembly {
         let Some(place) = self.open.iter().position(|open| open.index == index) else { return false };
         let mut open = self.open.remove(place);
         self.events.extend(open.delta());
-        self.events.push(ModelEvent::BlockFinished { index, block: open.into_block() });
+        self.events.push(ModelEvent::BlockFinished { index, block: open.into_block(&self.provider) });
         true
     }
 
@@ -113,14 +132,17 @@ impl Open {
         Some(ModelEvent::Delta { index: self.index, delta })
     }
 
-    fn into_block(self) -> ContentBlock {
-        let text = self.text;
+    fn into_block(self, provider: &str) -> ContentBlock {
+        let (text, by) = (self.text, Some(provider.to_owned()));
         match self.content {
             Content::Text => ContentBlock::Text { text },
-            Content::Thinking { signature } => ContentBlock::Thinking { thinking: text, signature },
-            Content::Redacted { data } => ContentBlock::RedactedThinking { data },
-            Content::ToolUse { id, name } => {
-                ContentBlock::ToolUse(ToolUse { id: CallId(id), name, input: arguments(text) })
+            Content::Thinking { signature } => {
+                ContentBlock::Thinking { thinking: text, by: by.filter(|_| signature.is_some()), signature }
+            }
+            Content::Redacted { data } => ContentBlock::RedactedThinking { data, by },
+            Content::ToolUse { id, name, signature } => {
+                let signature = signature.map(|text| Box::new(Signature { by: provider.to_owned(), text }));
+                ContentBlock::ToolUse(ToolUse { id: CallId(id), name, input: arguments(text), signature })
             }
             Content::Native { provider, mut value } => {
                 if !text.is_empty() {
@@ -164,7 +186,7 @@ mod tests {
 
     #[test]
     fn one_delta_per_block_however_many_fragments() {
-        let mut assembly = Assembly::default();
+        let mut assembly = Assembly::new("anthropic");
         assembly.start(0, Content::Text);
         for fragment in ["a", "b", "c"] {
             assembly.block(0).unwrap().text.push_str(fragment);

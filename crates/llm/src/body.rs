@@ -51,6 +51,17 @@ impl Segments {
     }
 }
 
+impl SegmentBody {
+    /// What is still to be sent.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.left
+    }
+
+    pub(crate) fn segments(&self) -> impl Iterator<Item = &Bytes> {
+        self.segments.iter()
+    }
+}
+
 /// A body of a known length, sent segment by segment.
 pub(crate) struct SegmentBody {
     segments: VecDeque<Bytes>,
@@ -96,10 +107,6 @@ pub(crate) fn write_items<T: Serialize>(out: &mut Vec<u8>, items: impl IntoItera
 
 #[cfg(test)]
 impl SegmentBody {
-    pub(crate) fn segments(&self) -> impl Iterator<Item = &Bytes> {
-        self.segments.iter()
-    }
-
     pub(crate) fn json(&self) -> serde_json::Value {
         let bytes: Vec<u8> = self.segments.iter().flatten().copied().collect();
         assert_eq!(bytes.len() as u64, self.left);

@@ -1,9 +1,11 @@
 //! One call: send the request, read the stream, hand out what it says once per network read.
 
+use crate::auth::authorize;
 use crate::endpoint::Target;
+use crate::failure::{Said, said};
+use crate::frames::Frames;
 use crate::protocol::{Decode, Progress, Protocol, Unreadable};
-use crate::sse::SseDecoder;
-use crate::{ModelEvent, ModelStream, Request};
+use crate::{Delta, ModelEvent, ModelStream, Request};
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
@@ -26,6 +28,8 @@ const TAIL_TIMEOUT: Duration = Duration::from_secs(5);
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
 /// The most reads spent on that.
 const MAX_DRAIN_READS: usize = 64;
+/// How long the words of a refusal are waited for.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) fn call<P: Protocol>(target: Arc<Target>, request: Request) -> ModelStream {
     stream::unfold(Phase::<P>::Ask(target, Box::new(request)), Phase::step).boxed()
@@ -33,20 +37,24 @@ pub(crate) fn call<P: Protocol>(target: Arc<Target>, request: Request) -> ModelS
 
 enum Phase<P: Protocol> {
     Ask(Arc<Target>, Box<Request>),
-    Read(Box<Reading<P::Decoder>>),
+    Read(Box<Reading<P::Frames, P::Decoder>>),
     Failed(ModelFailure),
     Over,
 }
 
 /// A stream being read.
-struct Reading<D> {
+struct Reading<F, D> {
     target: Arc<Target>,
     url: String,
     body: BoxStream<'static, reqwest::Result<Bytes>>,
-    sse: SseDecoder,
+    frames: F,
     decoder: D,
-    /// When the answer last came on.
+    /// An event came, and since when the message has not come on.
+    has_begun: bool,
     heard_at: Instant,
+    /// What came before the first event: an error, maybe, that is no event.
+    start: Vec<u8>,
+    has_events: bool,
 }
 
 type Batch = Result<Vec<ModelEvent>, ModelFailure>;
@@ -54,10 +62,14 @@ type Batch = Result<Vec<ModelEvent>, ModelFailure>;
 impl<P: Protocol> Phase<P> {
     async fn step(self) -> Option<(Batch, Phase<P>)> {
         let mut reading = match self {
-            Phase::Ask(target, request) => match open::<P>(target, &request).await {
-                Ok(reading) => Box::new(reading),
-                Err(failure) => return Some((Err(failure), Phase::Over)),
-            },
+            Phase::Ask(target, request) => {
+                return Some(match open::<P>(target, &request).await {
+                    Ok((reading, body_bytes)) => {
+                        (Ok(vec![ModelEvent::Accepted { body_bytes }]), Phase::Read(Box::new(reading)))
+                    }
+                    Err(failure) => (Err(failure), Phase::Over),
+                });
+            }
             Phase::Read(reading) => reading,
             Phase::Failed(failure) => return Some((Err(failure), Phase::Over)),
             Phase::Over => return None,
@@ -69,7 +81,7 @@ impl<P: Protocol> Phase<P> {
                 Ok(true) => (Ok(events), Phase::Over),
                 Ok(false) if events.is_empty() => continue,
                 Ok(false) => {
-                    reading.heard_at = Instant::now();
+                    reading.hear(&events);
                     (Ok(events), Phase::Read(reading))
                 }
                 Err(failure) if events.is_empty() => (Err(failure), Phase::Over),
@@ -80,28 +92,44 @@ impl<P: Protocol> Phase<P> {
     }
 }
 
-/// Sends the request and waits for the head of a stream.
-async fn open<P: Protocol>(target: Arc<Target>, request: &Request) -> Result<Reading<P::Decoder>, ModelFailure> {
+/// Sends the request and waits for the head of a stream; gives also the bytes of its body.
+async fn open<P: Protocol>(
+    target: Arc<Target>,
+    request: &Request,
+) -> Result<(Reading<P::Frames, P::Decoder>, u64), ModelFailure> {
     if request.parameters.max_tokens == 0 {
         return Err(target.invalid("max_tokens is 0, so no answer fits: give at least 1".into()));
     }
     let url = address::<P>(&target)?;
     let shown = without_credentials(url.clone());
-    let headers = headers::<P>(&target)?;
-    let body = reqwest::Body::wrap(P::encode(&target, request).into_body());
+    let body = P::encode(&target, request).into_body();
+    let body_bytes = body.bytes();
+    let mut headers = headers::<P>(&target)?;
+    authorize::<P>(&target, &url, &body, &mut headers).await?;
     let client = target.http.client(&url).map_err(|cause| {
         target.invalid(format!("no TLS client for {shown} can be built: {cause}; check the root certificates"))
     })?;
-    let idle = target.http.idle_timeout();
-    let response = match timeout(idle, client.post(url).headers(headers).body(body).send()).await {
+    let wait = Duration::from_millis(target.http.clocks().headers_ms);
+    let sent = client.post(url).headers(headers).body(reqwest::Body::wrap(body)).send();
+    let response = match timeout(wait, sent).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => return Err(target.unreachable(&shown, &error)),
-        Err(_) => return Err(target.silent(&shown, idle)),
+        Err(_) => return Err(target.silent(&shown, "the head of its answer", wait)),
     };
-    let response = check(&target, &shown, response).await?;
+    let body = check::<P::Frames>(&target, &shown, response).await?;
     let decoder = P::decoder(&target, request);
-    let body = response.bytes_stream().boxed();
-    Ok(Reading { target, url: shown, body, sse: SseDecoder::default(), decoder, heard_at: Instant::now() })
+    let reading = Reading {
+        target,
+        url: shown,
+        body,
+        frames: P::Frames::default(),
+        decoder,
+        has_begun: false,
+        heard_at: Instant::now(),
+        start: vec![],
+        has_events: false,
+    };
+    Ok((reading, body_bytes))
 }
 
 fn address<P: Protocol>(target: &Target) -> Result<Url, ModelFailure> {
@@ -109,14 +137,14 @@ fn address<P: Protocol>(target: &Target) -> Result<Url, ModelFailure> {
     let bad = |cause: String| {
         target.invalid(format!("the base URL `{base}` cannot be used: {cause}; give one like https://host/path"))
     };
-    let url = Url::parse(&target.endpoint.url(P::PATH)).map_err(|error| bad(error.to_string()))?;
+    let url = Url::parse(&target.endpoint.url(&P::path(target))).map_err(|error| bad(error.to_string()))?;
     match url.scheme() {
         "http" | "https" => Ok(url),
         scheme => Err(bad(format!("its scheme is `{scheme}`, not http or https"))),
     }
 }
 
-fn without_credentials(mut url: Url) -> String {
+pub(crate) fn without_credentials(mut url: Url) -> String {
     // These fail only for addresses without a host, which have no credentials either.
     let _ = url.set_username("");
     let _ = url.set_password(None);
@@ -124,69 +152,101 @@ fn without_credentials(mut url: Url) -> String {
     url.into()
 }
 
-fn headers<P: Protocol>(target: &Target) -> Result<HeaderMap, ModelFailure> {
+pub(crate) fn headers<P: Protocol>(target: &Target) -> Result<HeaderMap, ModelFailure> {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::ACCEPT, HeaderValue::from_static(P::Frames::MEDIA_TYPE));
     for (name, value) in P::HEADERS {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-    }
-    if let Some(key) = &target.endpoint.api_key {
-        let (name, value) = P::key_header(key.expose());
-        let mut value = HeaderValue::try_from(value).map_err(|_| {
-            target.invalid("the API key holds a character that no header may hold: check where it is set".into())
-        })?;
-        value.set_sensitive(true);
-        headers.insert(HeaderName::from_static(name), value);
     }
     for (name, value) in &target.endpoint.headers {
         let bad = || target.invalid(format!("the header `{name}` is malformed: check its name and value"));
         let name = HeaderName::try_from(name).map_err(|_| bad())?;
         headers.insert(name, HeaderValue::try_from(value).map_err(|_| bad())?);
     }
+    if let Some((name, value)) = P::quirk_header(target) {
+        let value =
+            HeaderValue::try_from(value).map_err(|_| target.invalid(format!("the header `{name}` is malformed")))?;
+        headers.insert(HeaderName::from_static(name), value);
+    }
     Ok(headers)
 }
 
 /// Lets through what is a stream of events and makes a failure of anything else.
-async fn check(target: &Target, url: &str, response: Response) -> Result<Response, ModelFailure> {
+async fn check<F: Frames>(
+    target: &Target,
+    url: &str,
+    mut response: Response,
+) -> Result<BoxStream<'static, reqwest::Result<Bytes>>, ModelFailure> {
     let kind = response.headers().get(header::CONTENT_TYPE);
     let kind = kind.map_or("", |kind| kind.to_str().unwrap_or("an unreadable content type")).to_owned();
     // A server that does not say what it sends is believed; its first event will tell.
-    let is_stream = kind.is_empty() || kind.to_ascii_lowercase().starts_with("text/event-stream");
+    let is_stream = kind.is_empty() || kind.to_ascii_lowercase().starts_with(F::MEDIA_TYPE);
     let (status, headers) = (response.status(), response.headers().clone());
-    if status.is_success() && is_stream {
-        return Ok(response);
+    if !status.is_success() {
+        let body = read_refusal(response, vec![], target).await;
+        return Err(target.refused(url, status, &headers, &body));
     }
-    let body = read_refusal(response, target.http.idle_timeout()).await;
-    Err(match status.is_success() {
-        true => target.not_a_stream(url, &kind, &body),
-        false => target.refused(url, status, &headers, &body),
-    })
+    if is_stream {
+        return Ok(response.bytes_stream().boxed());
+    }
+    let wait = Duration::from_millis(target.http.clocks().first_event_ms);
+    let first = match timeout(wait, response.chunk()).await {
+        Ok(Ok(first)) => first.unwrap_or_default(),
+        Ok(Err(error)) => return Err(target.cut(url, Some(&error))),
+        Err(_) => return Err(target.silent(url, "the first event", wait)),
+    };
+    // Some proxies name the type wrongly; the bytes are what counts.
+    if F::looks_like(&first) {
+        return Ok(stream::iter([Ok(first)]).chain(response.bytes_stream()).boxed());
+    }
+    let body = read_refusal(response, first.into(), target).await;
+    Err(target.not_a_stream(url, &kind, F::MEDIA_TYPE, &body))
 }
 
 /// Reads an answer that is no stream, as far as it goes and to its end if it is short.
-async fn read_refusal(mut response: Response, idle: Duration) -> Vec<u8> {
-    let mut body = Vec::new();
-    while body.len() < MAX_REFUSAL_BYTES
-        && let Ok(Ok(Some(chunk))) = timeout(idle, response.chunk()).await
-    {
-        body.extend_from_slice(&chunk);
-    }
+pub(crate) async fn read_refusal(mut response: Response, mut body: Vec<u8>, target: &Target) -> Vec<u8> {
+    let wait = Duration::from_millis(target.http.clocks().headers_ms).min(REFUSAL_TIMEOUT);
+    let read = async {
+        while body.len() < MAX_REFUSAL_BYTES
+            && let Ok(Some(chunk)) = response.chunk().await
+        {
+            body.extend_from_slice(&chunk);
+        }
+    };
+    let _ = timeout(wait, read).await;
     body.truncate(MAX_REFUSAL_BYTES);
     body
 }
 
-impl<D: Decode> Reading<D> {
+impl<F: Frames, D: Decode> Reading<F, D> {
+    /// Starts the clock anew if the message came on.
+    fn hear(&mut self, events: &[ModelEvent]) {
+        if events.iter().any(brings_on) {
+            self.has_begun = true;
+            self.heard_at = Instant::now();
+        }
+    }
+
+    /// How long the next read may take, and what it is waited for.
+    fn patience(&mut self) -> (Duration, Duration, &'static str) {
+        let clocks = self.target.http.clocks();
+        let (limit, what) = match self.has_begun {
+            false => (clocks.first_event_ms, "the first event"),
+            true => (clocks.progress_ms, "anything new"),
+        };
+        let limit = Duration::from_millis(limit);
+        match self.decoder.progress() {
+            Progress::Going => (limit.saturating_sub(self.heard_at.elapsed()), limit, what),
+            _ => (limit.min(TAIL_TIMEOUT), limit, what),
+        }
+    }
+
     /// Reads what is there, waiting for the first of it; true at the end of the message.
     async fn gather(&mut self) -> Result<bool, ModelFailure> {
-        let wait = match self.decoder.progress() {
-            // Pings and white space are no progress.
-            Progress::Going => self.target.http.idle_timeout().saturating_sub(self.heard_at.elapsed()),
-            _ => self.target.http.idle_timeout().min(TAIL_TIMEOUT),
-        };
+        let (wait, limit, what) = self.patience();
         let Ok(mut read) = timeout(wait, self.body.next()).await else {
-            let idle = self.target.http.idle_timeout();
-            return self.close(|reading| reading.target.silent(&reading.url, idle));
+            return self.close(|reading| reading.target.silent(&reading.url, what, limit));
         };
         let mut bytes = 0;
         loop {
@@ -222,18 +282,22 @@ impl<D: Decode> Reading<D> {
     }
 
     fn decode(&mut self, chunk: &[u8]) -> Result<(), ModelFailure> {
-        self.sse.push(chunk);
+        if !self.has_events && self.start.len() < MAX_REFUSAL_BYTES {
+            self.start.extend_from_slice(chunk);
+        }
+        self.frames.push(chunk);
         self.decode_pushed()
     }
 
     fn decode_pushed(&mut self) -> Result<(), ModelFailure> {
-        let Reading { target, url, sse, decoder, .. } = self;
+        let Reading { target, url, frames, decoder, .. } = self;
         while decoder.progress() != Progress::Ended {
-            let event = match sse.next() {
+            let event = match frames.next() {
                 Ok(Some(event)) => event,
                 Ok(None) => break,
-                Err(error) => return Err(target.unreadable(url, &error.to_string())),
+                Err(cause) => return Err(target.unreadable(url, &cause)),
             };
+            self.has_events = true;
             decoder.event(&event).map_err(|error| match error {
                 Unreadable::Reported(said) => target.reported(said),
                 Unreadable::Broken(cause) => {
@@ -242,18 +306,30 @@ impl<D: Decode> Reading<D> {
                 }
             })?;
         }
+        if self.has_events {
+            self.start = vec![];
+        }
         Ok(())
     }
 
     /// The connection ended: a last event without its blank line counts if it is whole.
     fn finish(&mut self) -> Result<bool, ModelFailure> {
-        self.sse.finish();
+        self.frames.finish();
         let outcome = self.decode_pushed();
+        if let Some(said) = self.said_plainly() {
+            return Err(self.target.reported(said));
+        }
         let cut = self.target.cut(&self.url, None);
         match outcome {
             Err(failure) if failure.kind != cut.kind => Err(failure),
             _ => self.close(|_| cut),
         }
+    }
+
+    /// The error that a server sent in the place of a stream.
+    fn said_plainly(&self) -> Option<Said> {
+        let start = self.start.trim_ascii_start();
+        (!self.has_events && matches!(start.first(), Some(b'{' | b'['))).then(|| said(start))
     }
 
     /// Ends the message if it is whole, and fails otherwise.
@@ -276,5 +352,15 @@ impl<D: Decode> Reading<D> {
             }
         };
         let _ = timeout(DRAIN_TIMEOUT, rest).await;
+    }
+}
+
+/// Whether the message came on: white space is said by models that hang, too.
+fn brings_on(event: &ModelEvent) -> bool {
+    match event {
+        ModelEvent::Delta { delta: Delta::Text(text) | Delta::Thinking(text) | Delta::Input(text), .. } => {
+            !text.trim().is_empty()
+        }
+        _ => true,
     }
 }

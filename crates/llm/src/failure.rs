@@ -1,27 +1,54 @@
 //! Failures of a call, told by what to do about them.
 
+use crate::Auth;
 use crate::endpoint::Target;
 use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 use std::error::Error;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use windlass_kernel::{FailureKind, ModelFailure};
 
 /// The most of a provider's own message that is repeated, in characters.
 const MAX_SAID_CHARS: usize = 2_000;
 
+/// A shorter key is none of any vendor's, and would be cut out of innocent words.
+const MIN_HIDDEN_KEY: usize = 8;
+
 /// How the vendors say that a prompt is too long, in lower case.
-const TOO_LONG: [&str; 9] = [
+const TOO_LONG: [&str; 10] = [
     "context_length_exceeded",
     "exceed_context_size",
     "prompt is too long",
+    "input is too long",
     "maximum context length",
     "exceed context limit",
     "exceeds the available context size",
     "exceeds the context window",
     "input token count",
     "request_too_large",
+];
+
+/// How they name their overload, or ours.
+const OVERLOADED: [&str; 7] =
+    ["overloaded", "rate_limit", "slow_down", "throttling", "serviceUnavailable", "RESOURCE_EXHAUSTED", "UNAVAILABLE"];
+/// How they name a key that is wrong or may not do what was asked.
+const AUTH: [&str; 5] = ["authentication", "permission", "accessDenied", "PERMISSION_DENIED", "UNAUTHENTICATED"];
+/// How they name an error of the request's own.
+const INVALID: [&str; 13] = [
+    "invalid_request",
+    "invalid_prompt",
+    "policy",
+    "image",
+    "not_found",
+    "billing",
+    "BadRequest",
+    "validationException",
+    "INVALID_ARGUMENT",
+    "FAILED_PRECONDITION",
+    "NOT_FOUND",
+    "OUT_OF_RANGE",
+    "MISSING_THOUGHT_SIGNATURE",
 ];
 
 /// What a provider says went wrong.
@@ -32,6 +59,8 @@ pub(crate) struct Said {
     pub message: String,
     /// The status it names in the body.
     pub status: Option<u16>,
+    /// How long it asks to wait, in milliseconds.
+    pub retry_after_ms: Option<u64>,
 }
 
 /// Reads an error of any vendor's shape: `{"error": {…}}`, `{"error": "…"}`, `{"message": …}`, `{"detail": …}`.
@@ -42,16 +71,46 @@ pub(crate) fn said(body: &[u8]) -> Said {
     let value = value.get(0).unwrap_or(&value);
     let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
     let words = ["type", "code", "status"].map(|name| error[name].as_str().unwrap_or_default());
+    let words = words.into_iter().chain(reason_of_details(&error["details"]));
     let message = [error, &error["message"], &error["detail"], &value["message"]]
         .into_iter()
         .find_map(Value::as_str)
         .map_or_else(|| error.to_string(), str::to_owned);
     let status = [&error["code"], &error["status"]].into_iter().find_map(Value::as_u64);
+    let retry_after_ms = wait_of_details(&error["details"]).or_else(|| wait_of_words(&message));
     Said {
-        words: words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "),
+        words: words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "),
         message: shortened(&message),
         status: status.and_then(|status| u16::try_from(status).ok()).filter(|status| (400..600).contains(status)),
+        retry_after_ms,
     }
+}
+
+/// Google's `ErrorInfo`: `{"reason": "API_KEY_INVALID"}` among the details.
+fn reason_of_details(details: &Value) -> Option<&str> {
+    details.as_array()?.iter().find_map(|detail| detail["reason"].as_str())
+}
+
+/// Google's `RetryInfo`: `{"retryDelay": "34.5s"}` among the details.
+fn wait_of_details(details: &Value) -> Option<u64> {
+    let delay = details.as_array()?.iter().find_map(|detail| detail["retryDelay"].as_str())?;
+    milliseconds(delay.strip_suffix('s')?, 1_000.0)
+}
+
+/// OpenAI's and Groq's "Please try again in 1.2s", or "in 20ms".
+fn wait_of_words(message: &str) -> Option<u64> {
+    let (_, rest) = message.split_once("try again in ")?;
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = rest.split_at(end);
+    match unit {
+        unit if unit.starts_with("ms") => milliseconds(number, 1.0),
+        unit if unit.starts_with('s') => milliseconds(number, 1_000.0),
+        _ => None,
+    }
+}
+
+fn milliseconds(number: &str, unit_ms: f64) -> Option<u64> {
+    Some((number.parse::<f64>().ok()?.max(0.0) * unit_ms).ceil() as u64)
 }
 
 fn shortened(text: &str) -> String {
@@ -67,6 +126,10 @@ impl Said {
         let text = format!("{} {}", self.words, self.message).to_lowercase();
         if TOO_LONG.iter().any(|phrase| text.contains(phrase)) {
             return FailureKind::TooLong;
+        }
+        // Google answers 400 to a wrong key.
+        if text.contains("api_key_invalid") || text.contains("api key not valid") {
+            return FailureKind::Auth;
         }
         // The account is empty: waiting does not fill it.
         if self.words.contains("insufficient_quota") {
@@ -84,18 +147,20 @@ fn kind_of_status(status: u16) -> FailureKind {
         401 | 403 => FailureKind::Auth,
         413 => FailureKind::TooLong,
         429 | 503 | 529 => FailureKind::Overloaded,
-        408 | 409 | 500.. => FailureKind::Transient,
+        // 424: Bedrock's model failed, not the request.
+        408 | 409 | 424 | 500.. => FailureKind::Transient,
         _ => FailureKind::Invalid,
     }
 }
 
+/// Google's words are in capitals; those that are in no list, such as `INTERNAL` and `DEADLINE_EXCEEDED`, pass by.
 fn kind_of_words(words: &str) -> FailureKind {
     let has = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
-    if has(&["overloaded", "rate_limit"]) {
+    if has(&OVERLOADED) {
         FailureKind::Overloaded
-    } else if has(&["authentication", "permission"]) {
+    } else if has(&AUTH) {
         FailureKind::Auth
-    } else if has(&["invalid_request", "not_found", "billing", "BadRequest"]) {
+    } else if has(&INVALID) {
         FailureKind::Invalid
     } else {
         FailureKind::Transient
@@ -116,7 +181,7 @@ impl Target {
         if let Some(way_out) = self.way_out(url, status, headers, kind) {
             message += &format!("; {way_out}");
         }
-        let retry_after_ms = retry_after_ms(headers);
+        let retry_after_ms = retry_after_ms(headers).or(said.retry_after_ms);
         ModelFailure { status: Some(code), retry_after_ms, ..self.failure(kind, message) }
     }
 
@@ -126,13 +191,12 @@ impl Target {
             let to = headers.get(header::LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("elsewhere");
             return Some(format!("it sends on from {url} to {to}: give the right address with --base-url"));
         }
-        let key = match provider.as_str() {
-            "anthropic" => "the key in ANTHROPIC_API_KEY".to_owned(),
-            "openai" => "the key in OPENAI_API_KEY".to_owned(),
-            _ => format!("the API key of `{provider}`"),
+        let key = match self.endpoint.key_hint.as_str() {
+            "" => format!("the API key of `{provider}`"),
+            hint => format!("the key in {hint}"),
         };
         Some(match (kind, status.as_u16()) {
-            (FailureKind::Auth, _) if self.endpoint.api_key.is_none() => {
+            (FailureKind::Auth, _) if matches!(self.endpoint.auth, Auth::None) => {
                 format!("no key was given: set {key}, or check --base-url (asked {url})")
             }
             (FailureKind::Auth, _) => format!("check {key}, or --base-url (asked {url})"),
@@ -148,11 +212,12 @@ impl Target {
     pub(crate) fn reported(&self, said: Said) -> ModelFailure {
         let words = if said.words.is_empty() { String::new() } else { format!("{}: ", said.words) };
         let message = format!("{} broke off its answer: {words}{}", self.endpoint.provider, said.message);
-        ModelFailure { status: said.status, ..self.failure(said.kind(None), message) }
+        let (status, retry_after_ms) = (said.status, said.retry_after_ms);
+        ModelFailure { status, retry_after_ms, ..self.failure(said.kind(None), message) }
     }
 
     /// The answer is a success, but no stream.
-    pub(crate) fn not_a_stream(&self, url: &str, content_type: &str, body: &[u8]) -> ModelFailure {
+    pub(crate) fn not_a_stream(&self, url: &str, content_type: &str, wanted: &str, body: &[u8]) -> ModelFailure {
         if content_type.contains("json") {
             let said = said(body);
             if !said.words.is_empty() || body.windows(7).any(|window| window == b"\"error\"") {
@@ -161,7 +226,7 @@ impl Target {
         }
         let start: String = shortened(&String::from_utf8_lossy(body)).chars().take(200).collect();
         let message = format!(
-            "{url} answered with `{content_type}` instead of `text/event-stream`, so it is no streaming API of this \
+            "{url} answered with `{content_type}` instead of `{wanted}`, so it is no streaming API of this \
              kind, or a proxy stands before it: check --base-url; it began with: {start}"
         );
         self.failure(FailureKind::Invalid, message)
@@ -181,8 +246,9 @@ impl Target {
     }
 
     /// Nothing came for as long as one waits.
-    pub(crate) fn silent(&self, url: &str, waited: Duration) -> ModelFailure {
-        self.failure(FailureKind::Transient, format!("{url} was silent for {} ms", waited.as_millis()))
+    pub(crate) fn silent(&self, url: &str, what: &str, waited: Duration) -> ModelFailure {
+        let message = format!("{url} stalled: {} ms passed without {what}", waited.as_millis());
+        self.failure(FailureKind::Stalled, message)
     }
 
     /// The stream ended, or broke for `cause`, too early.
@@ -202,8 +268,14 @@ impl Target {
 
     /// A failure whose message does not hold the key, even if the provider repeats it.
     fn failure(&self, kind: FailureKind, message: String) -> ModelFailure {
-        let message = match self.endpoint.api_key.as_ref().map(|key| key.expose()) {
-            Some(key) if !key.is_empty() => message.replace(key, "[key]"),
+        let message = match &self.endpoint.auth {
+            Auth::Key(key) if key.expose().len() >= MIN_HIDDEN_KEY => message.replace(key.expose(), "[key]"),
+            // AWS repeats the signed headers, and the token among them, where a signature is wrong.
+            Auth::Aws(keys) => {
+                let secrets = [Some(&keys.secret_access_key), keys.session_token.as_ref()];
+                let long = secrets.into_iter().flatten().filter(|secret| secret.len() >= MIN_HIDDEN_KEY);
+                long.fold(message, |message, secret| message.replace(secret.as_str(), "[key]"))
+            }
             _ => message,
         };
         ModelFailure { kind, message, status: None, retry_after_ms: None }
@@ -228,17 +300,19 @@ pub(crate) fn cause(error: &(dyn Error + 'static)) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
-/// How long the provider asks to wait. A date is compared with the answer's own, so no clock is read.
+/// How long the provider asks to wait: by header in milliseconds, seconds or as a date. A date is compared with the
+/// answer's own, or with the clock here where that has none.
 fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let number = |text: &str, unit_ms: f64| Some((text.parse::<f64>().ok()?.max(0.0) * unit_ms).ceil() as u64);
-    if let Some(ms) = text("retry-after-ms").and_then(|text| number(text, 1.0)) {
+    let in_ms = ["retry-after-ms", "x-ms-retry-after-ms"].into_iter().find_map(text);
+    if let Some(ms) = in_ms.and_then(|text| milliseconds(text, 1.0)) {
         return Some(ms);
     }
     let after = text("retry-after")?;
-    number(after, 1_000.0).or_else(|| {
+    milliseconds(after, 1_000.0).or_else(|| {
         let until = httpdate::parse_http_date(after).ok()?;
-        let now = httpdate::parse_http_date(text("date")?).ok()?;
+        let own = text("date").and_then(|date| httpdate::parse_http_date(date).ok());
+        let now = own.unwrap_or_else(SystemTime::now);
         u64::try_from(until.duration_since(now).unwrap_or_default().as_millis()).ok()
     })
 }
@@ -256,8 +330,9 @@ mod tests {
             endpoint: Endpoint {
                 provider: provider.into(),
                 base_url: "https://api.example.com".into(),
-                api_key: key.map(ApiKey::new),
-                headers: vec![],
+                auth: key.map_or(Auth::None, |key| Auth::Key(ApiKey::new(key))),
+                key_hint: key.map_or("", |_| "ANTHROPIC_API_KEY").into(),
+                ..Endpoint::default()
             },
             model: "large-1".into(),
         }
@@ -265,7 +340,7 @@ mod tests {
 
     fn refused(status: u16, body: &str) -> ModelFailure {
         let status = StatusCode::from_u16(status).unwrap();
-        target("anthropic", Some("sk-1")).refused(URL, status, &HeaderMap::new(), body.as_bytes())
+        target("anthropic", Some("sk-12345678")).refused(URL, status, &HeaderMap::new(), body.as_bytes())
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -316,7 +391,8 @@ mod tests {
 
     #[test]
     fn messages_name_the_status_the_vendors_words_and_the_way_out() {
-        let said = r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key sk-1"}}"#;
+        let said =
+            r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key sk-12345678"}}"#;
         insta::assert_snapshot!(refused(401, said).message, @"anthropic answered 401 Unauthorized: invalid x-api-key [key]; check the key in ANTHROPIC_API_KEY, or --base-url (asked https://api.example.com/v1/messages)");
         insta::assert_snapshot!(refused(529, "").message, @"anthropic answered 529");
         let target = target("ollama", None);
@@ -349,6 +425,33 @@ mod tests {
         assert_eq!(kind(&error("request_too_large")), FailureKind::TooLong);
         assert_eq!(kind(r#"{"error":{"code":503,"message":"no slot"}}"#), FailureKind::Overloaded);
         assert_eq!(kind(r#"{"error":{"type":"server_error","message":"m"}}"#), FailureKind::Transient);
+        let openai = |code: &str| kind(&format!(r#"{{"type":"error","code":"{code}","message":"m","param":null}}"#));
+        assert_eq!(openai("server_is_overloaded"), FailureKind::Overloaded);
+        assert_eq!(openai("slow_down"), FailureKind::Overloaded);
+        assert_eq!(openai("insufficient_quota"), FailureKind::Invalid);
+        assert_eq!(openai("invalid_prompt"), FailureKind::Invalid);
+        assert_eq!(openai("context_length_exceeded"), FailureKind::TooLong);
+        assert_eq!(openai("server_error"), FailureKind::Transient);
+    }
+
+    #[test]
+    fn googles_words_are_known() {
+        let wrong_key = r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"googleapis.com"}]}}"#;
+        assert_eq!(refused(400, wrong_key).kind, FailureKind::Auth);
+        let busy = r#"[{"error":{"code":429,"message":"Quota exceeded.","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}]"#;
+        assert_eq!(
+            (refused(429, busy).kind, refused(429, busy).retry_after_ms),
+            (FailureKind::Overloaded, Some(34_500))
+        );
+        let kind = |word: &str| {
+            let body = format!(r#"{{"error":{{"message":"m","status":"{word}"}}}}"#);
+            target("google", None).reported(said(body.as_bytes())).kind
+        };
+        let words = ["RESOURCE_EXHAUSTED", "UNAVAILABLE", "INVALID_ARGUMENT", "PERMISSION_DENIED", "UNAUTHENTICATED"];
+        use FailureKind::*;
+        assert_eq!(words.map(kind), [Overloaded, Overloaded, Invalid, Auth, Auth]);
+        let passing = ["DEADLINE_EXCEEDED", "INTERNAL", "MALFORMED_FUNCTION_CALL"];
+        assert_eq!(passing.map(kind), [Transient; 3]);
     }
 
     #[test]
@@ -360,7 +463,8 @@ mod tests {
         let until = ("retry-after", "Wed, 21 Oct 2026 07:28:30 GMT");
         assert_eq!(ms(&[until, ("date", "Wed, 21 Oct 2026 07:28:00 GMT")]), Some(30_000));
         assert_eq!(ms(&[until, ("date", "Wed, 21 Oct 2026 07:29:00 GMT")]), Some(0));
-        assert_eq!(ms(&[until]), None);
+        // Without the answer's own date the clock here counts, for which this one is long past.
+        assert_eq!(ms(&[("retry-after", "Fri, 31 Dec 1999 23:59:59 GMT")]), Some(0));
         assert_eq!(ms(&[("retry-after", "soon")]), None);
         assert_eq!(ms(&[]), None);
     }

@@ -11,13 +11,29 @@ const MAX_IDLE_PER_HOST: usize = 1024;
 /// How the client behaves.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpOptions {
-    /// Milliseconds until a connection must stand.
-    pub connect_timeout_ms: u64,
-    /// Milliseconds of silence, before the answer's head or between two reads of its stream, that end a call.
-    pub idle_timeout_ms: u64,
+    pub clocks: Clocks,
     pub user_agent: String,
     /// The proxy's address; none: no proxy, whatever the environment says.
     pub proxy: Option<String>,
+}
+
+/// How long each part of a call may take, in milliseconds. A call that goes on is never cut off, however long it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clocks {
+    /// Until the connection stands.
+    pub connect_ms: u64,
+    /// From the request to the head of the answer, the connection included.
+    pub headers_ms: u64,
+    /// From there to the first event of the stream.
+    pub first_event_ms: u64,
+    /// Between two events that bring the message on: pings and white space do not.
+    pub progress_ms: u64,
+}
+
+impl Default for Clocks {
+    fn default() -> Clocks {
+        Clocks { connect_ms: 10_000, headers_ms: 120_000, first_event_ms: 180_000, progress_ms: 180_000 }
+    }
 }
 
 /// A client whose clones share one pool of connections.
@@ -42,8 +58,7 @@ pub enum HttpError {
 impl Default for HttpOptions {
     fn default() -> HttpOptions {
         HttpOptions {
-            connect_timeout_ms: 10_000,
-            idle_timeout_ms: 120_000,
+            clocks: Clocks::default(),
             user_agent: concat!("windlass/", env!("CARGO_PKG_VERSION")).into(),
             proxy: None,
         }
@@ -53,8 +68,7 @@ impl Default for HttpOptions {
 impl fmt::Debug for HttpOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpOptions")
-            .field("connect_timeout_ms", &self.connect_timeout_ms)
-            .field("idle_timeout_ms", &self.idle_timeout_ms)
+            .field("clocks", &self.clocks)
             .field("user_agent", &self.user_agent)
             .field("proxy", &self.proxy.as_deref().map(without_password))
             .finish()
@@ -90,8 +104,8 @@ impl Http {
         client.as_ref().map_err(String::clone)
     }
 
-    pub(crate) fn idle_timeout(&self) -> Duration {
-        Duration::from_millis(self.0.options.idle_timeout_ms)
+    pub(crate) fn clocks(&self) -> &Clocks {
+        &self.0.options.clocks
     }
 }
 
@@ -131,7 +145,7 @@ fn secure_client(options: &HttpOptions) -> Result<Client, String> {
 fn builder(options: &HttpOptions) -> Result<ClientBuilder, String> {
     let builder = Client::builder()
         .user_agent(&options.user_agent)
-        .connect_timeout(Duration::from_millis(options.connect_timeout_ms))
+        .connect_timeout(Duration::from_millis(options.clocks.connect_ms))
         .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
         .tcp_nodelay(true)
         // A call that is dropped closes its connection; over HTTP/2 it would share one with others.

@@ -1,5 +1,6 @@
 //! What was encoded for a session before, so that its history is serialised once.
 
+use crate::text_tools::Retold;
 use crate::{Request, SystemSection, ToolSpec};
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -11,12 +12,13 @@ const MAX_KEPT: usize = 2;
 
 /// Encoded messages of one session. Clones share what they keep.
 #[derive(Clone, Default)]
-pub struct Memo(Arc<Mutex<Vec<Kept>>>);
+pub struct Memo(Arc<Mutex<Vec<Kept>>>, Retold);
 
 /// The transcript as one protocol writes it for one provider.
 struct Kept {
     protocol: &'static str,
     provider: String,
+    manner: u32,
     system: Arc<[SystemSection]>,
     tools: Arc<[ToolSpec]>,
     head: Bytes,
@@ -44,6 +46,10 @@ impl Parts {
 pub(crate) trait Encode {
     const PROTOCOL: &'static str;
     fn provider(&self) -> &str;
+    /// What else the bytes depend on: another number, another encoding.
+    fn manner(&self) -> u32 {
+        0
+    }
     /// System prompt and tools, up to and with the opening bracket of the messages.
     fn head(&self, system: &[SystemSection], tools: &[ToolSpec]) -> Vec<u8>;
     fn message(&self, message: &Message, blobs: &HashMap<String, Bytes>) -> Parts;
@@ -55,11 +61,16 @@ pub(crate) struct Encoded {
 }
 
 impl Memo {
+    /// What was put into other words before it was encoded.
+    pub(crate) fn retold(&self) -> Retold {
+        self.1.clone()
+    }
+
     /// The request's encoding; only what was not encoded before costs work.
     pub(crate) fn encode<E: Encode>(&self, wire: &E, request: &Request) -> Encoded {
         // A panic while encoding leaves whole entries only, so a poisoned lock guards nothing broken.
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = all.iter().position(|kept| kept.protocol == E::PROTOCOL && kept.provider == wire.provider());
+        let place = all.iter().position(|kept| kept.is_of(wire));
         let kept = match place {
             Some(place) => &mut all[place],
             None => {
@@ -77,10 +88,15 @@ impl Memo {
 }
 
 impl Kept {
+    fn is_of<E: Encode>(&self, wire: &E) -> bool {
+        self.protocol == E::PROTOCOL && self.provider == wire.provider() && self.manner == wire.manner()
+    }
+
     fn new<E: Encode>(wire: &E, request: &Request) -> Kept {
         Kept {
             protocol: E::PROTOCOL,
             provider: wire.provider().to_owned(),
+            manner: wire.manner(),
             system: request.system.clone(),
             tools: request.tools.clone(),
             head: wire.head(&request.system, &request.tools).into(),
@@ -124,6 +140,7 @@ mod tests {
     use crate::anthropic::Messages;
     use crate::openai_chat::Chat;
     use crate::protocol::Protocol;
+    use crate::responses::Responses;
     use crate::testing::*;
     use crate::{Memo, Request};
     use serde_json::json;
@@ -164,6 +181,7 @@ mod tests {
     fn a_further_message_leaves_the_bytes_of_the_earlier_ones() {
         only_the_new_is_encoded::<Messages>();
         only_the_new_is_encoded::<Chat>();
+        only_the_new_is_encoded::<Responses>();
     }
 
     #[test]

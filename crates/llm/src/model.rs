@@ -30,6 +30,10 @@ pub struct Request {
     /// Sorted by name.
     pub tools: Arc<[ToolSpec]>,
     pub parameters: Parameters,
+    /// JSON Schema that the answer must satisfy, where one is wanted.
+    pub output_schema: Option<Arc<Value>>,
+    /// The same for all requests of a session: providers that route by it find what they have cached.
+    pub cache_key: String,
     /// Bytes of the images and documents in `messages`, by hash.
     pub blobs: Arc<HashMap<String, Bytes>>,
     /// What was encoded for this session before; hand the same one in at every call.
@@ -54,6 +58,10 @@ pub struct ToolSpec {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelEvent {
+    /// The provider has taken the request, of so many bytes, and answers.
+    Accepted {
+        body_bytes: u64,
+    },
     /// With what is known of the usage before the answer: the input, or nothing.
     Started {
         id: String,

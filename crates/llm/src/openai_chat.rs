@@ -1,49 +1,36 @@
 //! OpenAI Chat Completions, streamed: OpenAI itself and every server that speaks like it.
+//!
+//! What differs between the servers is told by [`crate::Quirk`]s. Effort and thinking tokens go where a quirk says how
+//! they are written; elsewhere there is no word for them. That calls may come in parallel is the default everywhere and
+//! not said.
 
 mod decode;
+mod details;
 mod encode;
+mod frame;
+mod opening;
 #[cfg(test)]
 mod tests;
 
+use crate::Request;
 use crate::body::Segments;
-use crate::call::call;
+use crate::call_ids::CallIds;
 use crate::endpoint::Target;
 use crate::protocol::Protocol;
-use crate::{Endpoint, Http, Model, ModelStream, Request};
-use std::sync::Arc;
+use crate::sse::SseDecoder;
+use std::borrow::Cow;
 
-/// A model behind Chat Completions; the base URL ends in `/v1`, or whatever stands before `/chat/completions`.
-#[derive(Clone)]
-pub struct OpenAiChat {
-    target: Arc<Target>,
-}
-
-impl OpenAiChat {
-    pub fn new(http: Http, endpoint: Endpoint, model: String) -> OpenAiChat {
-        OpenAiChat { target: Arc::new(Target { http, endpoint, model }) }
-    }
-}
-
-impl Model for OpenAiChat {
-    fn provider(&self) -> &str {
-        &self.target.endpoint.provider
-    }
-
-    fn name(&self) -> &str {
-        &self.target.model
-    }
-
-    fn call(&self, request: Request) -> ModelStream {
-        call::<Chat>(self.target.clone(), request)
-    }
-}
-
+/// The base URL ends in `/v1`, or whatever stands before `/chat/completions`.
 pub(crate) struct Chat;
 
 impl Protocol for Chat {
-    const PATH: &'static str = "/chat/completions";
     const HEADERS: &'static [(&'static str, &'static str)] = &[];
+    type Frames = SseDecoder;
     type Decoder = decode::Decoder;
+
+    fn path(_: &Target) -> Cow<'static, str> {
+        "/chat/completions".into()
+    }
 
     fn key_header(key: &str) -> (&'static str, String) {
         ("authorization", format!("Bearer {key}"))
@@ -53,7 +40,7 @@ impl Protocol for Chat {
         encode::encode(target, request)
     }
 
-    fn decoder(_: &Target, request: &Request) -> decode::Decoder {
-        decode::Decoder::new(decode::first_free_call(&request.messages))
+    fn decoder(target: &Target, request: &Request) -> decode::Decoder {
+        decode::Decoder::new(&target.endpoint.provider, CallIds::behind(&request.messages))
     }
 }

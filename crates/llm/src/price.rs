@@ -12,6 +12,18 @@ pub struct Prices {
     pub output: u64,
     pub cache_read: u64,
     pub cache_write: u64,
+    /// What a request with a long input costs instead.
+    pub above: Option<Above>,
+}
+
+/// Prices of a request whose input is longer than `tokens`, all of its tokens, those of the output too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Above {
+    pub tokens: u64,
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -29,17 +41,36 @@ impl Prices {
             output: micro("output", output)?,
             cache_read: micro("cache_read", cache_read)?,
             cache_write: micro("cache_write", cache_write)?,
+            above: None,
         })
+    }
+
+    /// These prices, and `long` for a request whose input is longer than `tokens`.
+    pub fn with_above(self, tokens: u64, long: Prices) -> Prices {
+        let Prices { input, output, cache_read, cache_write, .. } = long;
+        Prices { above: Some(Above { tokens, input, output, cache_read, cache_write }), ..self }
     }
 
     /// What `usage` costs in millionths of a US dollar, rounded to the nearest.
     pub fn cost_micro_usd(&self, usage: &Usage) -> u64 {
         let of = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
-        let sum = of(usage.input, self.input)
-            + of(usage.output, self.output)
-            + of(usage.cache_read, self.cache_read)
-            + of(usage.cache_write, self.cache_write);
+        let prices = self.of(usage);
+        let sum = of(usage.input, prices.input)
+            + of(usage.output, prices.output)
+            + of(usage.cache_read, prices.cache_read)
+            + of(usage.cache_write, prices.cache_write);
         u64::try_from((sum + 500_000) / 1_000_000).unwrap_or(u64::MAX)
+    }
+
+    /// The prices that hold for this much input, cached or not.
+    fn of(&self, usage: &Usage) -> Prices {
+        let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+        match self.above {
+            Some(Above { tokens, input: price, output, cache_read, cache_write }) if input > tokens => {
+                Prices { input: price, output, cache_read, cache_write, above: None }
+            }
+            _ => *self,
+        }
     }
 }
 
@@ -62,7 +93,7 @@ mod tests {
     fn dollars_become_millionths() {
         assert_eq!(
             prices(),
-            Prices { input: 3_000_000, output: 15_000_000, cache_read: 300_000, cache_write: 3_750_000 }
+            Prices { input: 3_000_000, output: 15_000_000, cache_read: 300_000, cache_write: 3_750_000, above: None }
         );
     }
 
@@ -71,6 +102,17 @@ mod tests {
         let usage = Usage { input: 1_000, cache_read: 10_000, cache_write: 2_000, output: 500, reasoning: 400 };
         // 1,000 × $3 + 10,000 × $0.30 + 2,000 × $3.75 + 500 × $15, per million; reasoning is part of output.
         assert_eq!(prices().cost_micro_usd(&usage), 3_000 + 3_000 + 7_500 + 7_500);
+    }
+
+    #[test]
+    fn a_long_request_pays_the_upper_tier_for_all_its_tokens() {
+        let tiered = prices().with_above(200_000, Prices::from_dollars(6.0, 22.5, 0.6, 7.5).unwrap());
+        let usage =
+            |input| Usage { input, cache_read: 150_000, cache_write: 40_000, output: 1_000, ..Usage::default() };
+        // 10,000 more of input than the tier allows for, most of it from the cache.
+        assert_eq!(tiered.cost_micro_usd(&usage(10_000)), 30_000 + 45_000 + 150_000 + 15_000);
+        assert_eq!(tiered.cost_micro_usd(&usage(20_000)), 120_000 + 90_000 + 300_000 + 22_500);
+        assert_eq!(tiered.cost_micro_usd(&Usage { input: u64::MAX, cache_read: 9, ..Usage::default() }), u64::MAX);
     }
 
     #[test]

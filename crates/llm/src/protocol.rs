@@ -1,22 +1,30 @@
 //! What a wire protocol is to the rest of the crate.
 
+use crate::assembly::Assembly;
 use crate::body::Segments;
 use crate::endpoint::Target;
 use crate::failure::Said;
+use crate::frames::Frames;
 use crate::sse::SseEvent;
 use crate::{ModelEvent, Request};
 use serde::Deserialize;
 use std::borrow::Cow;
+use windlass_kernel::StopReason;
 
-/// A wire protocol: how a request is written. Two speak: the Messages API and Chat Completions.
+/// A wire protocol: how a request is written.
 pub(crate) trait Protocol: Send + 'static {
-    /// The path behind the base URL.
-    const PATH: &'static str;
     /// Headers every request carries.
     const HEADERS: &'static [(&'static str, &'static str)];
+    type Frames: Frames;
     type Decoder: Decode;
+    /// The path (and query) behind the base URL.
+    fn path(target: &Target) -> Cow<'static, str>;
     /// The header that carries the key.
     fn key_header(key: &str) -> (&'static str, String);
+    /// A header that the target's quirks ask for. It takes the place of the user's own, whose value it has to hold.
+    fn quirk_header(_: &Target) -> Option<(&'static str, String)> {
+        None
+    }
     fn encode(target: &Target, request: &Request) -> Segments;
     fn decoder(target: &Target, request: &Request) -> Self::Decoder;
 }
@@ -25,11 +33,32 @@ pub(crate) trait Protocol: Send + 'static {
 pub(crate) trait Decode: Send + 'static {
     /// Takes one event of the stream in.
     fn event(&mut self, event: &SseEvent<'_>) -> Result<(), Unreadable>;
-    fn progress(&self) -> Progress;
+    fn assembly(&mut self) -> &mut Assembly;
+    /// Why the model stopped, by the provider's word `raw`.
+    fn stop_reason(&self, raw: Option<&str>) -> StopReason;
+
+    fn progress(&mut self) -> Progress {
+        self.assembly().progress
+    }
+
     /// What was decoded since the last time, with at most one delta per block.
-    fn take(&mut self) -> Vec<ModelEvent>;
+    fn take(&mut self) -> Vec<ModelEvent> {
+        self.assembly().take()
+    }
+
     /// Ends the message; false if it is not whole.
-    fn end(&mut self) -> bool;
+    fn end(&mut self) -> bool {
+        if self.progress() == Progress::Going {
+            return false;
+        }
+        let raw_stop = self.assembly().raw_stop.take();
+        let stop = self.stop_reason(raw_stop.as_deref());
+        let assembly = self.assembly();
+        assembly.finish_all();
+        let usage = assembly.usage;
+        assembly.tell(ModelEvent::Finished { stop, raw_stop, usage });
+        true
+    }
 }
 
 /// How much of a message was heard.
@@ -49,6 +78,12 @@ pub(crate) enum Unreadable {
     Reported(Said),
     /// The event breaks the protocol.
     Broken(String),
+}
+
+impl Unreadable {
+    pub(crate) fn broken(cause: impl Into<String>) -> Unreadable {
+        Unreadable::Broken(cause.into())
+    }
 }
 
 impl From<serde_json::Error> for Unreadable {

@@ -1,10 +1,11 @@
-//! What the tests of both protocols share.
+//! What the tests of the protocols share.
 
 use crate::endpoint::Target;
+use crate::frames::Frames;
 use crate::protocol::{Decode, Progress, Protocol, Unreadable};
-use crate::sse::SseDecoder;
 use crate::{
-    ApiKey, BlockKind, Delta, Endpoint, Http, HttpOptions, Memo, ModelEvent, Request, SystemSection, ToolSpec,
+    ApiKey, Auth, BlockKind, Delta, Endpoint, Http, HttpOptions, Memo, ModelEvent, Quirk, Request, SystemSection,
+    ToolSpec,
 };
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -19,11 +20,18 @@ pub(crate) fn target(provider: &str) -> Target {
         endpoint: Endpoint {
             provider: provider.into(),
             base_url: "http://127.0.0.1:1".into(),
-            api_key: Some(ApiKey::new("key")),
-            headers: vec![],
+            auth: Auth::Key(ApiKey::new("key")),
+            ..Endpoint::default()
         },
         model: "large-1".into(),
     }
+}
+
+/// The target with these quirks.
+pub(crate) fn quirky(provider: &str, quirks: &[Quirk]) -> Target {
+    let mut target = target(provider);
+    target.endpoint.quirks = quirks.to_vec();
+    target
 }
 
 /// A request with one fixed and one changing section, one tool and one picture among its blobs.
@@ -35,13 +43,19 @@ pub(crate) fn request(messages: Vec<Message>) -> Request {
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: [ToolSpec { name: "read".into(), description: "Reads a file.".into(), schema }].into(),
         parameters: Parameters { max_tokens: 1000, ..Parameters::default() },
+        output_schema: None,
+        cache_key: "session-1".into(),
         blobs: Arc::new(HashMap::from([("hash".to_owned(), Bytes::from_static(b"picture"))])),
         memo: Memo::default(),
     }
 }
 
 pub(crate) fn body<P: Protocol>(provider: &str, request: &Request) -> Value {
-    P::encode(&target(provider), request).into_body().json()
+    body_for::<P>(&target(provider), request)
+}
+
+pub(crate) fn body_for<P: Protocol>(target: &Target, request: &Request) -> Value {
+    P::encode(target, request).into_body().json()
 }
 
 pub(crate) fn messages<P: Protocol>(provider: &str, request: &Request) -> Value {
@@ -49,7 +63,7 @@ pub(crate) fn messages<P: Protocol>(provider: &str, request: &Request) -> Value 
 }
 
 pub(crate) fn call(id: &str, name: &str, input: Value) -> ContentBlock {
-    ContentBlock::ToolUse(ToolUse { id: CallId::from(id), name: name.into(), input })
+    ContentBlock::ToolUse(ToolUse { id: CallId::from(id), name: name.into(), input, signature: None })
 }
 
 pub(crate) fn result(id: &str, content: Vec<ContentBlock>, is_error: bool) -> ContentBlock {
@@ -71,13 +85,13 @@ pub(crate) fn document() -> ContentBlock {
 /// Decodes a stream that comes in `pieces`; one batch of events per piece.
 pub(crate) fn decode<P: Protocol>(pieces: &[&[u8]]) -> Result<Vec<Vec<ModelEvent>>, String> {
     let mut decoder = P::decoder(&target("anthropic"), &request(vec![]));
-    let (mut sse, mut batches) = (SseDecoder::default(), Vec::new());
+    let (mut sse, mut batches) = (P::Frames::default(), Vec::new());
     for place in 0..=pieces.len() {
         match pieces.get(place) {
             Some(piece) => sse.push(piece),
             None => sse.finish(),
         }
-        while let Some(event) = sse.next().map_err(|error| error.to_string())? {
+        while let Some(event) = sse.next()? {
             decoder.event(&event).map_err(|error| match error {
                 Unreadable::Reported(said) => format!("reported: {}", said.message),
                 Unreadable::Broken(cause) => format!("broken: {cause}"),
@@ -120,8 +134,8 @@ pub(crate) fn merged(batches: Vec<Vec<ModelEvent>>) -> Vec<ModelEvent> {
 }
 
 /// Decodes `stream` whole and cut at every byte, which must not matter, and tells it one event a line.
-pub(crate) fn story<P: Protocol>(stream: &str) -> String {
-    let bytes = stream.as_bytes();
+pub(crate) fn story<P: Protocol>(stream: impl AsRef<[u8]>) -> String {
+    let bytes = stream.as_ref();
     let whole = merged(decode::<P>(&[bytes]).unwrap());
     for at in 0..=bytes.len() {
         let cut = merged(decode::<P>(&[&bytes[..at], &bytes[at..]]).unwrap());
@@ -136,6 +150,7 @@ pub(crate) fn tell(events: &[ModelEvent]) -> String {
     let mut out = String::new();
     for event in events {
         let line = match event {
+            ModelEvent::Accepted { body_bytes } => format!("accepted {body_bytes}"),
             ModelEvent::Started { id, model, .. } => format!("started {id} {model}"),
             ModelEvent::BlockStarted { index, kind: BlockKind::ToolUse { id, name } } => {
                 format!("{index} begins: call {id} of {name}")

@@ -1,6 +1,8 @@
 //! Calls over real connections to a small server on loopback.
 
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use http_body_util::{BodyExt, Full, StreamBody, combinators::BoxBody};
@@ -9,15 +11,16 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use windlass_kernel::{ContentBlock, FailureKind, Message, ModelFailure, Parameters};
 use windlass_llm::{
-    Anthropic, ApiKey, Delta, Endpoint, Http, HttpOptions, Memo, Model, ModelEvent, ModelStream, OpenAiChat,
+    ApiKey, Auth, Clocks, Delta, Endpoint, Http, HttpOptions, KeySource, Memo, Model, ModelEvent, ModelStream,
+    WireProtocol, connect,
 };
 
 const MESSAGE: &str = concat!(
@@ -72,25 +75,24 @@ impl Server {
                         Ok::<_, hyper::Error>(answer())
                     }
                 });
-                tokio::spawn(
-                    hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service),
-                );
+                let mut server = hyper::server::conn::http1::Builder::new();
+                tokio::spawn(server.auto_date_header(false).serve_connection(TokioIo::new(socket), service));
             }
         });
         server
     }
 
-    fn anthropic(&self) -> Anthropic {
-        self.anthropic_with(HttpOptions::default())
+    fn anthropic(&self) -> Arc<dyn Model> {
+        self.anthropic_with(Clocks::default())
     }
 
-    fn anthropic_with(&self, options: HttpOptions) -> Anthropic {
-        Anthropic::new(Http::new(options).unwrap(), endpoint("anthropic", &self.base), "large-1".into())
+    fn anthropic_with(&self, clocks: Clocks) -> Arc<dyn Model> {
+        anthropic(endpoint("anthropic", &self.base), clocks)
     }
 
-    fn openai(&self) -> OpenAiChat {
-        let base = format!("{}/v1/", self.base);
-        OpenAiChat::new(Http::new(HttpOptions::default()).unwrap(), endpoint("openai", &base), "large-1".into())
+    fn openai(&self) -> Arc<dyn Model> {
+        let endpoint = endpoint("openai", &format!("{}/v1/", self.base));
+        connect(WireProtocol::Chat, Http::new(HttpOptions::default()).unwrap(), endpoint, "large-1")
     }
 
     fn connections(&self) -> usize {
@@ -102,9 +104,16 @@ fn endpoint(provider: &str, base_url: &str) -> Endpoint {
     Endpoint {
         provider: provider.into(),
         base_url: base_url.into(),
-        api_key: Some(ApiKey::new("sk-secret")),
+        auth: Auth::Key(ApiKey::new("sk-secret")),
+        key_hint: "ANTHROPIC_API_KEY".into(),
         headers: vec![("x-team".into(), "blue".into())],
+        ..Endpoint::default()
     }
+}
+
+fn anthropic(endpoint: Endpoint, clocks: Clocks) -> Arc<dyn Model> {
+    let http = Http::new(HttpOptions { clocks, ..HttpOptions::default() }).unwrap();
+    connect(WireProtocol::Anthropic, http, endpoint, "large-1")
 }
 
 fn request() -> windlass_llm::Request {
@@ -113,6 +122,8 @@ fn request() -> windlass_llm::Request {
         messages: vec![Arc::new(Message::user(vec![ContentBlock::text("Hello")]))],
         tools: [].into(),
         parameters: Parameters { max_tokens: 100, ..Parameters::default() },
+        output_schema: None,
+        cache_key: "session-1".into(),
         blobs: Arc::new(HashMap::new()),
         memo: Memo::default(),
     }
@@ -177,6 +188,21 @@ async fn within<F: Future>(future: F) -> F::Output {
 
 async fn failure(stream: ModelStream) -> ModelFailure {
     all(stream).await.1.expect("the call was to fail")
+}
+
+/// What `broken_off` brings before the rest.
+const BEGUN: [&str; 4] = ["accepted", "started", "block started", "delta"];
+
+fn kinds(events: &[ModelEvent]) -> Vec<&'static str> {
+    let kind = |event: &ModelEvent| match event {
+        ModelEvent::Accepted { .. } => "accepted",
+        ModelEvent::Started { .. } => "started",
+        ModelEvent::BlockStarted { .. } => "block started",
+        ModelEvent::Delta { .. } => "delta",
+        ModelEvent::BlockFinished { .. } => "block finished",
+        ModelEvent::Finished { .. } => "finished",
+    };
+    events.iter().map(kind).collect()
 }
 
 fn is_finished(events: &[ModelEvent]) -> bool {
@@ -278,53 +304,122 @@ async fn endless() -> (Server, oneshot::Receiver<()>) {
 async fn s0_13_s2_26_dropping_a_call_closes_its_connection() {
     let (server, gone) = endless().await;
     let mut stream = server.anthropic().call(request());
+    let accepted = within(stream.next()).await.unwrap().unwrap();
+    let [ModelEvent::Accepted { body_bytes }] = accepted[..] else { panic!("{accepted:?}") };
+    assert_eq!(body_bytes, server.seen.lock().unwrap()[0].body.len() as u64);
     let batch = within(stream.next()).await.unwrap().unwrap();
     assert!(batch.contains(&ModelEvent::Delta { index: 0, delta: Delta::Text("Hi".into()) }));
     drop(stream);
     within(gone).await.unwrap();
 }
 
+/// Clocks of which one is short, and the others are longer than the test.
+fn clocks(set: impl Fn(&mut Clocks) -> &mut u64) -> Clocks {
+    let mut clocks = Clocks { connect_ms: 60_000, headers_ms: 60_000, first_event_ms: 60_000, progress_ms: 60_000 };
+    *set(&mut clocks) = 50;
+    clocks
+}
+
+/// The failure of a call whose message had begun, and went on with `rest`.
+async fn stalled(rest: &'static [u8], clocks: Clocks) -> ModelFailure {
+    let server = Server::start(move || broken_off(again_and_again(rest))).await;
+    let (events, failure) = all(server.anthropic_with(clocks).call(request())).await;
+    assert_eq!(kinds(&events)[..4], BEGUN, "what was heard before is told");
+    let failure = failure.unwrap();
+    let shown = failure.message.replace(&server.base, "");
+    ModelFailure { message: shown, ..failure }
+}
+
+fn again_and_again(piece: &'static [u8]) -> BoxStream<'static, io::Result<Bytes>> {
+    let pieces = stream::unfold((), move |()| async move {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        Some((Ok(Bytes::from_static(piece)), ()))
+    });
+    pieces.boxed()
+}
+
+const PING: &[u8] = b"event: ping\ndata: {\"type\":\"ping\"}\n\n";
+const NO_PROGRESS: &str = "/v1/messages stalled: 50 ms passed without anything new";
+
 #[tokio::test]
 async fn silence_ends_a_call() {
     let (server, _gone) = endless().await;
-    let options = HttpOptions { idle_timeout_ms: 50, ..HttpOptions::default() };
-    let (events, failure) = all(server.anthropic_with(options).call(request())).await;
-    assert_eq!(events.len(), 3, "what was heard before is told");
+    let (events, failure) = all(server.anthropic_with(clocks(|clocks| &mut clocks.progress_ms)).call(request())).await;
+    assert_eq!(kinds(&events), BEGUN, "what was heard before is told");
     let failure = failure.unwrap();
-    assert_eq!(failure.kind, FailureKind::Transient);
-    assert_eq!(failure.message, format!("{}/v1/messages was silent for 50 ms", server.base));
+    assert_eq!(failure.kind, FailureKind::Stalled);
+    assert_eq!(failure.message, format!("{}{NO_PROGRESS}", server.base));
 }
 
 #[tokio::test]
-async fn pings_are_no_progress() {
-    let server = Server::start(|| {
-        let pings = stream::unfold((), |()| async {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            Some((Ok(Bytes::from_static(b"event: ping\ndata: {\"type\":\"ping\"}\n\n")), ()))
-        });
-        broken_off(pings.boxed())
-    })
-    .await;
-    let options = HttpOptions { idle_timeout_ms: 100, ..HttpOptions::default() };
-    let (events, failure) = all(server.anthropic_with(options).call(request())).await;
-    assert_eq!(events.len(), 3, "what was heard before is told");
-    assert_eq!(failure.unwrap().message, format!("{}/v1/messages was silent for 100 ms", server.base));
+async fn pings_and_comments_are_no_progress() {
+    for piece in [PING, b": still here\n\n"] {
+        let failure = stalled(piece, clocks(|clocks| &mut clocks.progress_ms)).await;
+        assert_eq!((failure.kind, &*failure.message), (FailureKind::Stalled, NO_PROGRESS));
+    }
 }
 
 #[tokio::test]
-async fn a_server_that_accepts_and_says_nothing_is_not_waited_for() {
+async fn white_space_is_no_progress() {
+    let blank: &[u8] =
+        b"data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\" \\n\"}}\n\n";
+    let failure = stalled(blank, clocks(|clocks| &mut clocks.progress_ms)).await;
+    assert_eq!((failure.kind, &*failure.message), (FailureKind::Stalled, NO_PROGRESS));
+}
+
+#[tokio::test]
+async fn a_server_that_answers_and_says_nothing_is_not_waited_for() {
+    for piece in [PING, b""] {
+        let server = Server::start(move || answer(200, "text/event-stream", pieces(again_and_again(piece)))).await;
+        let model = server.anthropic_with(clocks(|clocks| &mut clocks.first_event_ms));
+        let (events, failure) = all(model.call(request())).await;
+        assert_eq!(kinds(&events), ["accepted"]);
+        let failure = failure.unwrap();
+        assert_eq!(failure.kind, FailureKind::Stalled);
+        let message = format!("{}/v1/messages stalled: 50 ms passed without the first event", server.base);
+        assert_eq!(failure.message, message);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_accepts_and_does_not_answer_is_not_waited_for() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
-    let http = Http::new(HttpOptions { idle_timeout_ms: 50, ..HttpOptions::default() }).unwrap();
-    let model = Anthropic::new(http, endpoint("anthropic", &base), "large-1".into());
-    assert_eq!(failure(model.call(request())).await.message, format!("{base}/v1/messages was silent for 50 ms"));
+    let model = anthropic(endpoint("anthropic", &base), clocks(|clocks| &mut clocks.headers_ms));
+    let failure = failure(model.call(request())).await;
+    assert_eq!(failure.kind, FailureKind::Stalled);
+    assert_eq!(failure.message, format!("{base}/v1/messages stalled: 50 ms passed without the head of its answer"));
+}
+
+/// Elsewhere a full queue refuses, which is no wait.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_server_that_does_not_accept_is_not_waited_for() {
+    use tokio::net::{TcpSocket, TcpStream};
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut queue = Vec::new();
+    while let Ok(connection) = tokio::time::timeout(Duration::from_millis(200), TcpStream::connect(address)).await {
+        queue.push(connection.unwrap());
+        assert!(queue.len() < 16, "the queue is never full");
+    }
+    let model = anthropic(endpoint("anthropic", &format!("http://{address}")), clocks(|clocks| &mut clocks.connect_ms));
+    let failure = failure(model.call(request())).await;
+    assert_eq!(failure.kind, FailureKind::Transient);
+    assert!(
+        failure.message.starts_with(&format!("cannot reach http://{address}/v1/messages: ")),
+        "{}",
+        failure.message
+    );
 }
 
 #[tokio::test]
 async fn a_stream_that_is_cut_is_transient_and_what_was_heard_is_told() {
     let server = Server::start(|| broken_off(cut())).await;
     let (events, failure) = all(server.anthropic().call(request())).await;
-    assert_eq!(events.len(), 3);
+    assert_eq!(kinds(&events), BEGUN);
     let failure = failure.unwrap();
     assert_eq!(failure.kind, FailureKind::Transient);
     let start = format!("the stream ended before the message was whole ({}/v1/messages): ", server.base);
@@ -362,7 +457,7 @@ async fn an_error_in_the_stream_ends_it_at_once() {
     })
     .await;
     let (events, failure) = all(server.anthropic().call(request())).await;
-    assert_eq!(events.len(), 3);
+    assert_eq!(kinds(&events), BEGUN);
     let failure = failure.unwrap();
     assert_eq!(failure.kind, FailureKind::Overloaded);
     assert_eq!(failure.message, "anthropic broke off its answer: overloaded_error: Overloaded");
@@ -429,8 +524,7 @@ async fn a_key_is_not_sent_on_to_another_host() {
 async fn nobody_at_the_address_is_transient_with_the_true_cause() {
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let base = format!("http://user:password@127.0.0.1:{port}");
-    let http = Http::new(HttpOptions::default()).unwrap();
-    let failure = failure(Anthropic::new(http, endpoint("anthropic", &base), "m".into()).call(request())).await;
+    let failure = failure(anthropic(endpoint("anthropic", &base), Clocks::default()).call(request())).await;
     assert_eq!(failure.kind, FailureKind::Transient);
     let start = format!("cannot reach http://127.0.0.1:{port}/v1/messages: Connection refused");
     assert!(failure.message.starts_with(&start), "{}", failure.message);
@@ -438,9 +532,8 @@ async fn nobody_at_the_address_is_transient_with_the_true_cause() {
 
 #[tokio::test]
 async fn bad_input_is_refused_before_anything_is_sent() {
-    let http = Http::new(HttpOptions::default()).unwrap();
     let said = async |endpoint: Endpoint, request| {
-        let failure = failure(Anthropic::new(http.clone(), endpoint, "m".into()).call(request)).await;
+        let failure = failure(anthropic(endpoint, Clocks::default()).call(request)).await;
         assert_eq!(failure.kind, FailureKind::Invalid);
         failure.message
     };
@@ -449,11 +542,107 @@ async fn bad_input_is_refused_before_anything_is_sent() {
         said(endpoint("anthropic", "localhost"), request()).await.starts_with("the base URL `localhost` cannot be")
     );
     assert!(said(endpoint("anthropic", "ftp://host"), request()).await.contains("`ftp`, not http or https"));
-    let bad_key = Endpoint { api_key: Some(ApiKey::new("a\nb")), ..endpoint("anthropic", base) };
+    let bad_key = Endpoint { auth: Auth::Key(ApiKey::new("a\nb")), ..endpoint("anthropic", base) };
     assert!(said(bad_key, request()).await.starts_with("the API key holds a character"));
     let bad_header = Endpoint { headers: vec![("a b".into(), "c".into())], ..endpoint("anthropic", base) };
     assert!(said(bad_header, request()).await.starts_with("the header `a b` is malformed"));
     let mut no_room = request();
     no_room.parameters.max_tokens = 0;
     assert!(said(endpoint("anthropic", base), no_room).await.starts_with("max_tokens is 0"));
+}
+
+#[tokio::test]
+async fn a_stream_under_a_wrong_type_is_read_all_the_same() {
+    for kind in ["application/json", "text/plain; charset=utf-8"] {
+        let server = Server::start(move || answer(200, kind, whole(MESSAGE))).await;
+        let (events, failure) = all(server.anthropic().call(request())).await;
+        assert_eq!(failure, None);
+        assert_eq!(kinds(&events)[..4], BEGUN);
+        assert!(is_finished(&events));
+    }
+}
+
+#[tokio::test]
+async fn an_error_in_the_place_of_a_stream_is_told() {
+    let body = r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    let server = Server::start(move || answer(200, "text/event-stream", whole(body))).await;
+    let failure = failure(server.anthropic().call(request())).await;
+    assert_eq!(failure.kind, FailureKind::Overloaded);
+    assert_eq!(failure.message, "anthropic broke off its answer: overloaded_error: Overloaded");
+}
+
+#[tokio::test]
+async fn a_wait_until_a_date_is_counted_from_now_where_the_answer_has_no_date() {
+    let server = Server::start(|| {
+        let until = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(3_600));
+        let mut answer = answer(503, "application/json", whole(r#"{"error":{"message":"later"}}"#));
+        answer.headers_mut().insert("retry-after", until.parse().unwrap());
+        answer
+    })
+    .await;
+    let failure = failure(server.anthropic().call(request())).await;
+    assert_eq!(failure.kind, FailureKind::Overloaded);
+    let wait_ms = failure.retry_after_ms.unwrap();
+    assert!((3_000_000..=3_600_000).contains(&wait_ms), "{wait_ms}");
+}
+
+#[tokio::test]
+async fn a_key_is_asked_for_before_each_call_and_a_lack_of_it_is_told() {
+    let server = Server::start(|| events(MESSAGE)).await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let source = KeySource(Arc::new(move || {
+        let number = count.fetch_add(1, Ordering::SeqCst);
+        Box::pin(
+            async move { if number < 2 { Ok(ApiKey::new(format!("key-{number}"))) } else { Err("logged out".into()) } },
+        )
+    }));
+    let model =
+        anthropic(Endpoint { auth: Auth::Source(source), ..endpoint("anthropic", &server.base) }, Clocks::default());
+    for _ in 0..2 {
+        assert!(is_finished(&all(model.call(request())).await.0));
+    }
+    let failed = failure(model.call(request())).await;
+    assert_eq!(failed.kind, FailureKind::Auth);
+    assert_eq!(failed.message, "no key for anthropic: logged out");
+    let keys: Vec<String> =
+        server.seen.lock().unwrap().iter().map(|seen| seen.headers["x-api-key"].to_str().unwrap().into()).collect();
+    assert_eq!(keys, ["key-0", "key-1"]);
+}
+
+#[tokio::test]
+async fn a_compressed_stream_is_read() {
+    let server = Server::start(|| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(MESSAGE.as_bytes()).unwrap();
+        let bytes = encoder.finish().unwrap();
+        let body = Full::new(Bytes::from(bytes)).map_err(|never| match never {}).boxed();
+        let mut answer = answer(200, "text/event-stream", body);
+        answer.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
+        answer
+    })
+    .await;
+    let (events, failure) = all(server.anthropic().call(request())).await;
+    assert_eq!(failure, None);
+    assert!(is_finished(&events));
+    assert!(server.seen.lock().unwrap()[0].headers["accept-encoding"].to_str().unwrap().contains("gzip"));
+}
+
+#[tokio::test]
+async fn a_response_that_fails_names_its_wait() {
+    let failed = concat!(
+        "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"r\",\"model\":\"large-1\"}}\n\n",
+        "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"id\":\"r\",\"error\":{\"code\":",
+        "\"rate_limit_exceeded\",\"message\":\"Rate limit reached. Please try again in 1.2s.\"}}}\n\n",
+    );
+    let server = Server::start(move || events(failed)).await;
+    let http = Http::new(HttpOptions::default()).unwrap();
+    let endpoint = endpoint("openai", &format!("{}/v1", server.base));
+    let (events, failure) = all(connect(WireProtocol::Responses, http, endpoint, "large-1").call(request())).await;
+    assert_eq!(kinds(&events), ["accepted", "started"]);
+    let failure = failure.unwrap();
+    assert_eq!((failure.kind, failure.retry_after_ms), (FailureKind::Overloaded, Some(1_200)));
+    let seen = server.seen.lock().unwrap();
+    assert_eq!(seen[0].path, "/v1/responses");
+    assert_eq!(seen[0].headers["authorization"], "Bearer sk-secret");
 }

@@ -1,4 +1,7 @@
-//! The event stream of the Messages API. Citations on text are not kept: text is text for everybody.
+//! The event stream of the Messages API.
+//!
+//! Text with citations becomes two blocks: the text as everybody knows it, and behind it the provider's own block,
+//! which goes back to it in the text's place.
 
 use crate::ModelEvent;
 use crate::assembly::{Assembly, Content, Open};
@@ -6,18 +9,21 @@ use crate::failure::said;
 use crate::protocol::{Decode, Progress, Text, Unreadable};
 use crate::sse::SseEvent;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use windlass_kernel::{StopReason, Usage};
 
 pub(crate) struct Decoder {
     provider: String,
     assembly: Assembly,
-    progress: Progress,
-    stop: Option<String>,
-    usage: Usage,
     has_calls: bool,
+    /// Of the text blocks that have not ended, by index.
+    citations: BTreeMap<u32, Vec<Value>>,
 }
+
+/// The bit that an index of our own has and none of the API's: of the block behind a text with citations.
+const CITED: u32 = 1 << 31;
 
 /// Any event of the stream; borrowed, so that a delta costs its own bytes and nothing else.
 #[derive(Deserialize)]
@@ -46,6 +52,8 @@ struct DeltaFrame<'a> {
     #[serde(borrow)]
     signature: Option<Text<'a>>,
     #[serde(borrow)]
+    citation: Option<&'a RawValue>,
+    #[serde(borrow)]
     stop_reason: Option<Text<'a>>,
 }
 
@@ -65,25 +73,24 @@ struct UsageFrame {
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
     output_tokens: Option<u64>,
+    output_tokens_details: Option<DetailsFrame>,
+}
+
+#[derive(Deserialize)]
+struct DetailsFrame {
+    thinking_tokens: Option<u64>,
 }
 
 impl Decoder {
     pub(crate) fn new(provider: String) -> Decoder {
-        Decoder {
-            provider,
-            assembly: Assembly::default(),
-            progress: Progress::Going,
-            stop: None,
-            usage: Usage::default(),
-            has_calls: false,
-        }
+        Decoder { assembly: Assembly::new(&provider), provider, has_calls: false, citations: BTreeMap::new() }
     }
 
     fn message_started(&mut self, message: Option<MessageFrame<'_>>) -> Result<(), Unreadable> {
         let Some(message) = message else { return Err(broken("message_start without a message")) };
         let (id, model) = (Text::or_empty(&message.id).to_owned(), Text::or_empty(&message.model).to_owned());
         self.count(message.usage);
-        let usage = Usage { output: 0, reasoning: 0, ..self.usage };
+        let usage = Usage { output: 0, reasoning: 0, ..self.assembly.usage };
         self.assembly.tell(ModelEvent::Started { id, model, usage });
         Ok(())
     }
@@ -93,6 +100,11 @@ impl Decoder {
         let mut value: Value = serde_json::from_str(block.get())?;
         if !value.is_object() {
             return Err(broken("a content block that is no object"));
+        }
+        if let Value::Array(citations) = value["citations"].take()
+            && !citations.is_empty()
+        {
+            self.citations.insert(index, citations);
         }
         let mut text = |name: &str| match value[name].take() {
             Value::String(text) => text,
@@ -105,7 +117,7 @@ impl Decoder {
             "tool_use" => {
                 self.has_calls = true;
                 // Arguments come as deltas; a server that has them at once may send them here.
-                let call = Content::ToolUse { id: text("id"), name: text("name") };
+                let call = Content::ToolUse { id: text("id"), name: text("name"), signature: None };
                 let whole = value["input"].as_object().filter(|input| !input.is_empty());
                 (call, whole.map_or_else(String::new, |_| value["input"].to_string()))
             }
@@ -126,6 +138,11 @@ impl Decoder {
 
     fn delta(&mut self, index: u32, delta: Option<DeltaFrame<'_>>, data: &[u8]) -> Result<(), Unreadable> {
         let Some(delta) = delta else { return Err(broken("content_block_delta without a delta")) };
+        if let Some(citation) = delta.citation
+            && matches!(self.open(index)?.content, Content::Text)
+        {
+            self.citations.entry(index).or_default().push(serde_json::from_str(citation.get())?);
+        }
         let open = self.open(index)?;
         let fragment = match &mut open.content {
             Content::Text => &delta.text,
@@ -148,35 +165,37 @@ impl Decoder {
         Ok(())
     }
 
+    fn block_stopped(&mut self, index: u32) {
+        let cited = self.citations.remove(&index).and_then(|citations| match self.assembly.block(index)? {
+            Open { content: Content::Text, text, .. } => {
+                Some(json!({ "type": "text", "text": text, "citations": citations }))
+            }
+            _ => None,
+        });
+        self.assembly.finish(index);
+        if let Some(value) = cited {
+            self.assembly.start(index | CITED, Content::Native { provider: self.provider.clone(), value });
+            self.assembly.finish(index | CITED);
+        }
+    }
+
     fn message_changed(&mut self, delta: Option<DeltaFrame<'_>>, usage: Option<UsageFrame>) {
         self.count(usage);
         if let Some(reason) = delta.and_then(|delta| delta.stop_reason) {
-            self.stop = Some(reason.0.into_owned());
-            self.progress = Progress::Whole;
+            self.assembly.raw_stop = Some(reason.0.into_owned());
+            self.assembly.progress = Progress::Whole;
         }
     }
 
     fn count(&mut self, usage: Option<UsageFrame>) {
         let Some(usage) = usage else { return };
         let set = |count: &mut u64, said: Option<u64>| *count = said.unwrap_or(*count);
-        set(&mut self.usage.input, usage.input_tokens);
-        set(&mut self.usage.cache_read, usage.cache_read_input_tokens);
-        set(&mut self.usage.cache_write, usage.cache_creation_input_tokens);
-        set(&mut self.usage.output, usage.output_tokens);
-    }
-
-    fn stop_reason(&self) -> StopReason {
-        match self.stop.as_deref() {
-            Some("end_turn") => StopReason::EndTurn,
-            Some("tool_use") => StopReason::ToolUse,
-            Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
-            Some("stop_sequence") => StopReason::StopSequence,
-            Some("refusal") => StopReason::Refusal,
-            Some("pause_turn") => StopReason::Pause,
-            Some(_) => StopReason::Other,
-            None if self.has_calls => StopReason::ToolUse,
-            None => StopReason::EndTurn,
-        }
+        let so_far = &mut self.assembly.usage;
+        set(&mut so_far.input, usage.input_tokens);
+        set(&mut so_far.cache_read, usage.cache_read_input_tokens);
+        set(&mut so_far.cache_write, usage.cache_creation_input_tokens);
+        set(&mut so_far.output, usage.output_tokens);
+        set(&mut so_far.reasoning, usage.output_tokens_details.and_then(|details| details.thinking_tokens));
     }
 }
 
@@ -192,10 +211,10 @@ impl Decode for Decoder {
             "content_block_start" => return self.block_started(frame.index, frame.content_block),
             "content_block_stop" => {
                 self.open(frame.index)?;
-                self.assembly.finish(frame.index);
+                self.block_stopped(frame.index);
             }
             "message_delta" => self.message_changed(frame.delta, frame.usage),
-            "message_stop" => self.progress = Progress::Ended,
+            "message_stop" => self.assembly.progress = Progress::Ended,
             "error" => return Err(Unreadable::Reported(said(event.data))),
             // `ping`, and what later versions of the API may add.
             _ => {}
@@ -203,22 +222,22 @@ impl Decode for Decoder {
         Ok(())
     }
 
-    fn progress(&self) -> Progress {
-        self.progress
+    fn assembly(&mut self) -> &mut Assembly {
+        &mut self.assembly
     }
 
-    fn take(&mut self) -> Vec<ModelEvent> {
-        self.assembly.take()
-    }
-
-    fn end(&mut self) -> bool {
-        if self.progress == Progress::Going {
-            return false;
+    fn stop_reason(&self, raw: Option<&str>) -> StopReason {
+        match raw {
+            Some("end_turn") => StopReason::EndTurn,
+            Some("tool_use") => StopReason::ToolUse,
+            Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
+            Some("stop_sequence") => StopReason::StopSequence,
+            Some("refusal") => StopReason::Refusal,
+            Some("pause_turn") => StopReason::Pause,
+            Some(_) => StopReason::Other,
+            None if self.has_calls => StopReason::ToolUse,
+            None => StopReason::EndTurn,
         }
-        self.assembly.finish_all();
-        let (stop, usage) = (self.stop_reason(), self.usage);
-        self.assembly.tell(ModelEvent::Finished { stop, raw_stop: self.stop.take(), usage });
-        true
     }
 }
 

@@ -1,6 +1,8 @@
 //! Requests as the Messages API wants them.
 
-use crate::body::{Segments, write_items, write_json};
+use super::parameters::opening;
+use super::{Dialect, is_cited};
+use crate::body::{Segments, write_items};
 use crate::endpoint::Target;
 use crate::memo::{Encode, Parts, missing, packed};
 use crate::protocol::wire_name;
@@ -9,10 +11,10 @@ use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use windlass_kernel::{BlobRef, ContentBlock, Message, Parameters, Role, ToolResult};
+use windlass_kernel::{BlobRef, ContentBlock, Message, Role, ToolResult};
 
 /// What stands in the last block up to which the provider is to keep its work.
 const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
@@ -96,48 +98,31 @@ struct Tool<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
 }
 
-pub(super) fn encode(target: &Target, request: &Request) -> Segments {
+pub(super) fn encode(target: &Target, request: &Request, dialect: Dialect) -> Segments {
     let encoded = request.memo.encode(&Wire { provider: &target.endpoint.provider }, request);
     let mut segments = Segments::default();
-    segments.push(&opening(&target.model, &request.parameters));
+    segments.push(&opening(target, request, dialect));
     segments.share(&encoded.head);
     let messages: Vec<&Parts> = encoded.messages.iter().filter(|parts| !parts.is_empty()).collect();
-    for (place, say) in messages.chunk_by(|a, b| a.role == b.role).enumerate() {
+    let says: Vec<&[&Parts]> = messages.chunk_by(|a, b| a.role == b.role).collect();
+    let newest = says.len().saturating_sub(1);
+    // The say that was the newest at the call before: a breakpoint finds what was kept over twenty blocks and no more,
+    // and a round of tools may have more.
+    let before = says.iter().take(newest).rposition(|say| say[0].role == Role::User);
+    for (place, say) in says.into_iter().enumerate() {
         segments.push(if place == 0 { b"" } else { b"," });
-        write_say(&mut segments, say, messages.last().is_some_and(|last| std::ptr::eq(*last, say[say.len() - 1])));
+        write_say(&mut segments, say, place == newest || Some(place) == before);
     }
     segments.push(b"]}");
     segments
 }
 
-/// What differs from call to call; it stands first so that all behind it can be kept.
-fn opening(model: &str, parameters: &Parameters) -> Vec<u8> {
-    let mut body = json!({ "model": model, "stream": true, "max_tokens": parameters.max_tokens });
-    match parameters.thinking_tokens {
-        Some(budget) => {
-            // The budget is part of `max_tokens`; where that leaves no room, it is the answer's part alone.
-            if parameters.max_tokens <= budget {
-                body["max_tokens"] = parameters.max_tokens.saturating_add(budget).into();
-            }
-            body["thinking"] = json!({ "type": "enabled", "budget_tokens": budget });
-        }
-        None => {
-            if let Some(temperature) = parameters.temperature {
-                body["temperature"] = temperature.into();
-            }
-        }
-    }
-    let mut out = Vec::new();
-    write_json(&mut out, &body);
-    out.pop(); // the closing brace: more follows
-    out.push(b',');
-    out
-}
-
 /// One side's say, which may be several messages of ours; results of calls stand first, as the API demands.
-fn write_say(segments: &mut Segments, say: &[&Parts], is_newest: bool) {
+fn write_say(segments: &mut Segments, say: &[&Parts], is_marked: bool) {
     segments.push(match say[0].role {
         Role::User => br#"{"role":"user","content":["#,
         Role::Assistant => br#"{"role":"assistant","content":["#,
@@ -148,7 +133,7 @@ fn write_say(segments: &mut Segments, say: &[&Parts], is_newest: bool) {
         .collect();
     for (place, (piece, markable)) in pieces.iter().enumerate() {
         segments.push(if place == 0 { b"" } else { b"," });
-        if is_newest && *markable && place + 1 == pieces.len() {
+        if is_marked && *markable && place + 1 == pieces.len() {
             // The mark is spliced in before the last brace, so what is kept stays without it.
             segments.share(&piece.slice(..piece.len() - 1));
             segments.push(MARK);
@@ -174,21 +159,26 @@ impl Encode for Wire<'_> {
         let mut out = Vec::new();
         let sections: Vec<&SystemSection> = system.iter().filter(|section| is_said(&section.text)).collect();
         let last_fixed = sections.iter().rposition(|section| section.fixed);
+        let marks = [last_fixed, sections.len().checked_sub(1)];
+        let mark = |is_marked: bool| is_marked.then_some(CacheControl::Ephemeral);
         if !sections.is_empty() {
             out.extend_from_slice(br#""system":["#);
             let blocks = sections.iter().enumerate().map(|(place, section)| Block::Text {
                 text: Cow::Borrowed(&section.text),
-                cache_control: (Some(place) == last_fixed).then_some(CacheControl::Ephemeral),
+                cache_control: mark(marks.contains(&Some(place))),
             });
             write_items(&mut out, blocks);
             out.extend_from_slice(b"],");
         }
         if !tools.is_empty() {
             out.extend_from_slice(br#""tools":["#);
-            let tools = tools.iter().map(|tool| Tool {
+            // The tools stand before the system prompt for the provider, so its first mark covers them.
+            let marked = tools.len().checked_sub(1).filter(|_| last_fixed.is_none());
+            let tools = tools.iter().enumerate().map(|(place, tool)| Tool {
                 name: &tool.name,
                 description: &tool.description,
                 input_schema: &tool.schema,
+                cache_control: mark(Some(place) == marked),
             });
             write_items(&mut out, tools);
             out.extend_from_slice(b"],");
@@ -199,8 +189,11 @@ impl Encode for Wire<'_> {
 
     fn message(&self, message: &Message, blobs: &HashMap<String, Bytes>) -> Parts {
         let (mut results, mut others, mut markable) = (Vec::new(), Vec::new(), false);
-        for block in &message.content {
-            if let ContentBlock::ToolResult(result) = block {
+        for (place, block) in message.content.iter().enumerate() {
+            let next = message.content.get(place + 1);
+            if next.is_some_and(|next| is_cited(block, next, self.provider)) {
+                // The same text comes next, with its sources.
+            } else if let ContentBlock::ToolResult(result) = block {
                 write_items(&mut results, [tool_result(result, blobs)]);
             } else if let Some(entry) = self.entry(block, blobs) {
                 write_items(&mut others, [entry]);
@@ -212,13 +205,21 @@ impl Encode for Wire<'_> {
 }
 
 impl Wire<'_> {
+    /// Signatures are the provider's own; older logs do not say whose they are.
+    fn is_ours(&self, by: &Option<String>) -> bool {
+        by.as_ref().is_none_or(|by| by == self.provider)
+    }
+
     /// A block as it is sent; none if it is not: empty text, thinking nobody signed, what only another provider knows.
     fn entry<'b>(&self, block: &'b ContentBlock, blobs: &'b HashMap<String, Bytes>) -> Option<Entry<'b>> {
         Some(Entry::Block(match block {
-            ContentBlock::Thinking { thinking, signature } => {
+            ContentBlock::Thinking { by, .. } | ContentBlock::RedactedThinking { by, .. } if !self.is_ours(by) => {
+                return None;
+            }
+            ContentBlock::Thinking { thinking, signature, .. } => {
                 Block::Thinking { thinking, signature: signature.as_deref()? }
             }
-            ContentBlock::RedactedThinking { data } => Block::RedactedThinking { data },
+            ContentBlock::RedactedThinking { data, .. } => Block::RedactedThinking { data },
             ContentBlock::ToolUse(call) => {
                 let input = match &call.input {
                     Value::Object(_) => Input::Object(&call.input),

@@ -1,20 +1,21 @@
 //! The Messages API, read and written.
 
 use super::Messages;
+use crate::protocol::Protocol;
 use crate::testing::*;
-use crate::{Delta, ModelEvent};
-use serde_json::json;
+use crate::{Delta, ModelEvent, Quirk, Request, SystemSection};
+use serde_json::{Value, json};
 use std::sync::Arc;
-use windlass_kernel::{ContentBlock, Message, Parameters};
+use windlass_kernel::{ContentBlock, Effort, Message, Parameters, ToolChoice};
 
 /// Events as the API sends them: name and data.
-fn stream(events: &[&str]) -> String {
+pub(super) fn stream(events: &[&str]) -> String {
     let name =
         |data: &str| serde_json::from_str::<serde_json::Value>(data).unwrap()["type"].as_str().unwrap().to_owned();
     events.iter().map(|data| format!("event: {}\ndata: {data}\n\n", name(data))).collect()
 }
 
-const GOLDEN: &[&str] = &[
+pub(super) const GOLDEN: &[&str] = &[
     r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"large-1","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":12,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"output_tokens":1}}}"#,
     r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
     r#"{"type":"ping"}"#,
@@ -47,9 +48,9 @@ fn s2_20_text_and_calls_are_mixed_and_fragments_assembled_per_block() {
     started msg_1 large-1
     0 begins: Thinking
     0 Thinking("Let me \"see\"…\n")
-    0 ends: {"type":"thinking","thinking":"Let me \"see\"…\n","signature":"c2ln"}
+    0 ends: {"type":"thinking","thinking":"Let me \"see\"…\n","signature":"c2ln","by":"anthropic"}
     1 begins: Thinking
-    1 ends: {"type":"redacted_thinking","data":"b3BhcXVl"}
+    1 ends: {"type":"redacted_thinking","data":"b3BhcXVl","by":"anthropic"}
     2 begins: Text
     2 Text("I look at 👋 grün.")
     2 ends: {"type":"text","text":"I look at 👋 grün."}
@@ -111,6 +112,8 @@ fn blocks_of_unknown_kinds_are_kept_with_their_deltas() {
     3 begins: Text
     3 Text("High at noon.")
     3 ends: {"type":"text","text":"High at noon."}
+    2147483651 begins: Native
+    2147483651 ends: {"type":"native","provider":"anthropic","value":{"type":"text","text":"High at noon.","citations":[{"url":"https://example.com"}]}}
     finished Pause Some("pause_turn") {"input":4,"output":9}
     "#);
 }
@@ -208,7 +211,10 @@ fn s2_04_requests_stream_and_carry_max_tokens() {
         },
         {
           "type": "text",
-          "text": "The folder."
+          "text": "The folder.",
+          "cache_control": {
+            "type": "ephemeral"
+          }
         }
       ],
       "tools": [
@@ -243,21 +249,104 @@ fn s2_04_requests_stream_and_carry_max_tokens() {
     "#);
 }
 
+/// The fields of the body that say how to think, choose and answer.
+fn asked(quirks: &[Quirk], parameters: Parameters) -> String {
+    let sent = body_for::<Messages>(&quirky("anthropic", quirks), &Request { parameters, ..request(vec![]) });
+    let Value::Object(fields) = sent else { panic!("{sent}") };
+    let not_asked = ["model", "stream", "system", "tools", "messages"];
+    Value::from_iter(fields.into_iter().filter(|(name, _)| !not_asked.contains(&name.as_str()))).to_string()
+}
+
+fn budget_of(effort: Option<Effort>, thinking_tokens: Option<u32>, max_tokens: u32) -> Value {
+    let sent = asked(&[], Parameters { max_tokens, effort, thinking_tokens, ..Parameters::default() });
+    serde_json::from_str::<Value>(&sent).unwrap()["thinking"]["budget_tokens"].take()
+}
+
 #[test]
-fn parameters_are_sent_as_the_api_wants_them() {
-    let sent = |parameters: Parameters| {
-        let mut body = body::<Messages>("anthropic", &crate::Request { parameters, ..request(vec![]) });
-        ["max_tokens", "temperature", "thinking"].map(|name| body[name].take().to_string()).join(" ")
+fn effort_is_a_budget_that_leaves_room_for_the_answer() {
+    use Effort::*;
+    let budgets = [None, Minimal, Low, Medium, High, Max].map(|effort| budget_of(Some(effort), Option::None, 64_000));
+    assert_eq!(budgets, [json!(null), json!(1_024), json!(4_096), json!(10_000), json!(32_000), json!(48_000)]);
+    assert_eq!(budget_of(Some(High), Option::None, 8_000), 6_000);
+    assert_eq!(budget_of(Some(High), Option::None, 1_365), json!(null), "too little is no thinking");
+    assert_eq!(budget_of(Some(Max), Option::None, u32::MAX), json!(3_221_225_471_u32));
+    assert_eq!(budget_of(Option::None, Some(2_000), 5_000), 2_000);
+    assert_eq!(budget_of(Option::None, Some(9_000), 5_000), 3_750);
+    assert_eq!(budget_of(Option::None, Some(10), 5_000), 1_024, "the API takes no smaller one");
+    assert_eq!(budget_of(Option::None, Some(0), 5_000), json!(null));
+    assert_eq!(budget_of(Some(Low), Some(2_000), 64_000), 4_096, "the word goes first");
+}
+
+#[test]
+fn adaptive_models_are_told_a_word() {
+    use Quirk::*;
+    let of = |quirks: &[Quirk], effort| asked(quirks, Parameters { max_tokens: 9, effort, ..Parameters::default() });
+    let adaptive = [AdaptiveThinking, ThinkingSwitch];
+    insta::assert_snapshot!(of(&adaptive, None), @r#"{"max_tokens":9}"#);
+    insta::assert_snapshot!(of(&adaptive, Some(Effort::None)), @r#"{"max_tokens":9,"thinking":{"type":"disabled"}}"#);
+    insta::assert_snapshot!(of(&adaptive, Some(Effort::Minimal)), @r#"{"max_tokens":9,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"low"}}"#);
+    insta::assert_snapshot!(of(&adaptive, Some(Effort::Max)), @r#"{"max_tokens":9,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"max"}}"#);
+    let always = [AdaptiveThinking];
+    insta::assert_snapshot!(of(&always, None), @r#"{"max_tokens":9,"thinking":{"type":"adaptive","display":"summarized"}}"#);
+    insta::assert_snapshot!(of(&always, Some(Effort::None)), @r#"{"max_tokens":9,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"low"}}"#);
+    let bound = [AdaptiveThinking, ThinkingSwitch, BoundThinking];
+    insta::assert_snapshot!(of(&bound, Some(Effort::Medium)), @r#"{"max_tokens":9,"thinking":{"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}},"output_config":{"effort":"medium"}}"#);
+    insta::assert_snapshot!(asked(&adaptive, Parameters { max_tokens: 9, thinking_tokens: Some(30_000), ..Parameters::default() }), @r#"{"max_tokens":9,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"high"}}"#);
+}
+
+#[test]
+fn sampling_settings_go_where_nobody_thinks_or_minds() {
+    let of = |quirks: &[Quirk], effort| {
+        let (temperature, top_p) = (Some(0.5), Some(0.9));
+        asked(quirks, Parameters { max_tokens: 9_000, temperature, top_p, effort, ..Parameters::default() })
     };
-    let of = |max_tokens, temperature, thinking_tokens| Parameters { max_tokens, temperature, thinking_tokens };
-    assert_eq!(sent(of(500, Some(0.5), None)), "500 0.5 null");
-    assert_eq!(sent(of(5000, Some(0.5), Some(2000))), r#"5000 null {"type":"enabled","budget_tokens":2000}"#);
-    assert_eq!(sent(of(500, None, Some(2000))), r#"2500 null {"type":"enabled","budget_tokens":2000}"#);
+    insta::assert_snapshot!(of(&[], None), @r#"{"max_tokens":9000,"temperature":0.5,"top_p":0.9}"#);
+    insta::assert_snapshot!(of(&[], Some(Effort::Low)), @r#"{"max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":4096}}"#);
+    insta::assert_snapshot!(of(&[Quirk::NoTemperature], None), @r#"{"max_tokens":9000}"#);
+    insta::assert_snapshot!(of(&[Quirk::AdaptiveThinking, Quirk::ThinkingSwitch], Some(Effort::None)), @r#"{"max_tokens":9000,"temperature":0.5,"top_p":0.9,"thinking":{"type":"disabled"}}"#);
+}
+
+#[test]
+fn a_forced_choice_of_tools_does_without_thinking() {
+    let of = |quirks: &[Quirk], tool_choice| {
+        let effort = Some(Effort::High);
+        asked(quirks, Parameters { max_tokens: 9_000, effort, tool_choice, ..Parameters::default() })
+    };
+    let read = ToolChoice::Tool { name: "read".into() };
+    insta::assert_snapshot!(of(&[], ToolChoice::Auto), @r#"{"max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":6750}}"#);
+    insta::assert_snapshot!(of(&[], ToolChoice::None), @r#"{"max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":6750},"tool_choice":{"type":"none"}}"#);
+    insta::assert_snapshot!(of(&[], ToolChoice::Any), @r#"{"max_tokens":9000,"tool_choice":{"type":"any"}}"#);
+    insta::assert_snapshot!(of(&[], read.clone()), @r#"{"max_tokens":9000,"tool_choice":{"type":"tool","name":"read"}}"#);
+    insta::assert_snapshot!(of(&[Quirk::AdaptiveThinking], read), @r#"{"max_tokens":9000,"tool_choice":{"type":"tool","name":"read"},"output_config":{"effort":"high"}}"#);
+    let parameters = Parameters { max_tokens: 9, tool_choice: ToolChoice::Any, ..Parameters::default() };
+    let without_tools = Request { parameters, tools: [].into(), ..request(vec![]) };
+    assert!(body::<Messages>("anthropic", &without_tools)["tool_choice"].is_null(), "there is nothing to choose from");
+}
+
+#[test]
+fn the_shape_of_the_answer_stands_beside_the_effort_and_before_what_is_kept() {
+    let schema = json!({"type": "object", "properties": {"year": {"type": "integer"}}});
+    let request = Request { output_schema: Some(Arc::new(schema)), ..request(vec![]) };
+    let sent = body::<Messages>("anthropic", &request);
+    insta::assert_snapshot!(sent["output_config"], @r#"{"format":{"type":"json_schema","schema":{"type":"object","properties":{"year":{"type":"integer"}},"additionalProperties":false}}}"#);
+    let text = sent.to_string();
+    assert!(text.find("output_config") < text.find("system"));
+}
+
+#[test]
+fn features_in_trial_are_listed_once_beside_the_users_own() {
+    let mut target = target("anthropic");
+    assert_eq!(Messages::quirk_header(&target), None);
+    target.endpoint.quirks = vec![Quirk::BoundThinking];
+    let own = "thinking-binding-controls-2026-08-01";
+    assert_eq!(Messages::quirk_header(&target), Some(("anthropic-beta", own.to_owned())));
+    target.endpoint.headers = vec![("Anthropic-Beta".into(), format!("one, two,{own}"))];
+    assert_eq!(Messages::quirk_header(&target), Some(("anthropic-beta", format!("one,two,{own}"))));
 }
 
 #[test]
 fn one_side_speaks_once_and_results_come_first() {
-    let thought = ContentBlock::Thinking { thinking: "unsigned".into(), signature: None };
+    let thought = ContentBlock::Thinking { thinking: "unsigned".into(), signature: None, by: None };
     let request = request(vec![
         Message::user(vec![image(), ContentBlock::text("What is this?"), document()]),
         Message::assistant(vec![thought.clone(), call("a", "read", json!({})), call("b", "read", json!({}))]),
@@ -292,7 +381,10 @@ fn one_side_speaks_once_and_results_come_first() {
               "media_type": "application/pdf",
               "data": "cGljdHVyZQ=="
             },
-            "title": "plan.pdf"
+            "title": "plan.pdf",
+            "cache_control": {
+              "type": "ephemeral"
+            }
           }
         ]
       },
@@ -364,33 +456,173 @@ fn one_side_speaks_once_and_results_come_first() {
 
 #[test]
 fn a_lost_picture_leaves_a_note() {
-    let request = crate::Request { blobs: Arc::default(), ..request(vec![Message::user(vec![image()])]) };
+    let request = Request { blobs: Arc::default(), ..request(vec![Message::user(vec![image()])]) };
     let sent = messages::<Messages>("anthropic", &request);
     assert_eq!(sent[0]["content"][0]["text"], json!("[image (image/png, 7 bytes) that is no longer available]"));
 }
 
+/// `value` without its marks, and how many there were.
+fn unmarked(value: &mut Value) -> usize {
+    match value {
+        Value::Object(fields) => {
+            let own = usize::from(fields.shift_remove("cache_control").is_some());
+            own + fields.values_mut().map(unmarked).sum::<usize>()
+        }
+        Value::Array(items) => items.iter_mut().map(unmarked).sum(),
+        _ => 0,
+    }
+}
+
 #[test]
-fn breakpoints_stand_on_the_fixed_prompt_and_the_newest_message() {
+fn breakpoints_are_four_at_most_and_nothing_but_they_change_from_call_to_call() {
     let mut request = request(vec![Message::user(vec![ContentBlock::text("One")])]);
-    let marks = |request: &crate::Request| {
-        let body = body::<Messages>("anthropic", request);
-        let text = body.to_string();
-        (text.matches("cache_control").count(), body)
+    let mut before: Vec<Value> = vec![];
+    for round in 0..6 {
+        let mut sent = body::<Messages>("anthropic", &request);
+        let newest = sent["messages"].as_array().unwrap().len() - 1;
+        let is_marked = |place: usize| sent["messages"][place].to_string().contains("cache_control");
+        assert!(is_marked(newest));
+        assert_eq!(newest.checked_sub(2).map(is_marked), newest.checked_sub(2).map(|_| true), "the newest of before");
+        let marks = unmarked(&mut sent);
+        assert_eq!(marks, if round == 0 { 3 } else { 4 });
+        let Value::Array(said) = sent["messages"].take() else { panic!("{sent}") };
+        assert_eq!(said[..before.len()], before);
+        before = said;
+        let id = format!("call-{round}");
+        request.messages.push(Arc::new(Message::assistant(vec![call(&id, "read", json!({}))])));
+        request.messages.push(Arc::new(Message::user(vec![result(&id, vec![ContentBlock::text("A")], false)])));
+    }
+}
+
+#[test]
+fn the_kept_bytes_hold_no_mark_that_moves() {
+    let mut request = request(vec![Message::user(vec![ContentBlock::text("One")])]);
+    let mut bytes = |more: Vec<Message>| {
+        request.messages.extend(more.into_iter().map(Arc::new));
+        let body = Messages::encode(&target("anthropic"), &request).into_body();
+        body.segments().flat_map(|segment| segment.to_vec()).collect::<Vec<u8>>()
     };
-    let (count, first) = marks(&request);
-    assert_eq!(count, 2);
-    assert!(first["system"][0]["cache_control"].is_object());
-    assert!(first["messages"][0]["content"][0]["cache_control"].is_object());
-    request.messages.push(Arc::new(Message::assistant(vec![ContentBlock::text("Two")])));
-    request.messages.push(Arc::new(Message::user(vec![result("a", vec![], false)])));
-    let (count, second) = marks(&request);
-    assert_eq!(count, 2, "the mark has moved on");
-    assert!(second["messages"][2]["content"][0]["cache_control"].is_object());
+    let turn =
+        || vec![Message::assistant(vec![ContentBlock::text("Two")]), Message::user(vec![ContentBlock::text("Go on.")])];
+    let mark = ",\"cache_control\":{\"type\":\"ephemeral\"}";
+    let plain = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(mark, "");
+    let (first, second, third) = (plain(bytes(vec![])), plain(bytes(turn())), plain(bytes(turn())));
+    assert!(second.starts_with(first.trim_end_matches("]}")), "{second}");
+    assert!(third.starts_with(second.trim_end_matches("]}")), "{third}");
+}
+
+#[test]
+fn breakpoints_cover_the_tools_and_what_stays_of_the_prompt() {
+    let marked = |sections: &[(&str, bool)]| {
+        let section =
+            |(text, fixed): &(&str, bool)| SystemSection { name: "s".into(), text: (*text).into(), fixed: *fixed };
+        let system = sections.iter().map(section).collect();
+        let mut sent = body::<Messages>("anthropic", &Request { system, ..request(vec![]) });
+        let is_marked = |block: &Value| block["cache_control"].is_object();
+        let system = sent["system"].take();
+        let texts = system.as_array().into_iter().flatten().filter(|block| is_marked(block));
+        let texts: Vec<&str> = texts.map(|block| block["text"].as_str().unwrap()).collect();
+        format!("{texts:?}, tools: {}", is_marked(&sent["tools"][0]))
+    };
+    assert_eq!(marked(&[("a", true), ("b", true)]), r#"["b"], tools: false"#);
+    assert_eq!(marked(&[("a", true), ("b", false), ("c", false)]), r#"["a", "c"], tools: false"#);
+    assert_eq!(marked(&[("a", false)]), r#"["a"], tools: true"#);
+    assert_eq!(marked(&[]), "[], tools: true");
 }
 
 #[test]
 fn thinking_at_the_end_of_a_paused_message_is_not_marked() {
-    let thinking = ContentBlock::Thinking { thinking: "hm".into(), signature: Some("s".into()) };
+    let thinking = ContentBlock::Thinking { thinking: "hm".into(), signature: Some("s".into()), by: None };
     let request = request(vec![Message::assistant(vec![ContentBlock::text("One"), thinking])]);
     assert!(!messages::<Messages>("anthropic", &request).to_string().contains("cache_control"));
+}
+
+#[test]
+fn text_goes_back_with_its_citations_and_to_others_without() {
+    let request = request(vec![heard::<Messages>(&stream(SEARCH))]);
+    let last =
+        |provider: &str| messages::<Messages>(provider, &request)[0]["content"].as_array().unwrap().last().cloned();
+    let cited = json!({"type": "text", "text": "High at noon.", "citations": [{"url": "https://example.com"}]});
+    assert_eq!(last("anthropic"), Some(cited));
+    let mut other = last("elsewhere").unwrap();
+    unmarked(&mut other);
+    assert_eq!(other, json!({"type": "text", "text": "High at noon."}));
+}
+
+#[test]
+fn thinking_goes_back_to_whom_it_is_signed_by() {
+    let request = request(vec![heard::<Messages>(&stream(GOLDEN))]);
+    let first = |provider: &str| messages::<Messages>(provider, &request)[0]["content"][0]["type"].clone();
+    assert_eq!(first("anthropic"), "thinking");
+    assert_eq!(first("bedrock"), "text");
+}
+
+/// Thinking whose text is not shown, its cost, and an answer that ran into its limit.
+pub(super) const HIDDEN: &[&str] = &[
+    r#"{"type":"message_start","message":{"id":"msg_3","model":"large-1","usage":{"input_tokens":3,"output_tokens":1}}}"#,
+    r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
+    r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"c2ln"}}"#,
+    r#"{"type":"content_block_stop","index":0}"#,
+    r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}"#,
+    r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"It begins"}}"#,
+    r#"{"type":"content_block_stop","index":1}"#,
+    r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens","stop_sequence":null},"usage":{"input_tokens":3,"cache_creation_input_tokens":0,"cache_read_input_tokens":9,"output_tokens":50,"output_tokens_details":{"thinking_tokens":40}}}"#,
+    r#"{"type":"message_stop"}"#,
+];
+
+#[test]
+fn thinking_that_is_not_shown_is_kept_and_counted() {
+    insta::assert_snapshot!(story::<Messages>(stream(HIDDEN)), @r#"
+    started msg_3 large-1
+    0 begins: Thinking
+    0 ends: {"type":"thinking","thinking":"","signature":"c2ln","by":"anthropic"}
+    1 begins: Text
+    1 Text("It begins")
+    1 ends: {"type":"text","text":"It begins"}
+    finished MaxTokens Some("max_tokens") {"input":3,"cache_read":9,"output":50,"reasoning":40}
+    "#);
+    let sent = messages::<Messages>("anthropic", &request(vec![heard::<Messages>(&stream(HIDDEN))]));
+    assert_eq!(sent[0]["content"][0], json!({"type": "thinking", "thinking": "", "signature": "c2ln"}));
+}
+
+#[test]
+fn a_refusal_is_told_as_one() {
+    let events = stream(&[
+        GOLDEN[0],
+        r#"{"type":"message_delta","delta":{"stop_reason":"refusal","stop_sequence":null,"stop_details":{"type":"refusal","category":"bio","explanation":null}},"usage":{"output_tokens":4}}"#,
+        GOLDEN[23],
+    ]);
+    insta::assert_snapshot!(story::<Messages>(events), @r#"
+    started msg_1 large-1
+    finished Refusal Some("refusal") {"input":12,"cache_read":100,"cache_write":5,"output":4}
+    "#);
+}
+
+/// A server that speaks the protocol in its own way: no ids, no usage, no block ends, arguments at once, event names
+/// absent.
+#[test]
+fn what_a_server_leaves_out_is_done_without() {
+    let events = [
+        r#"{"type":"message_start","message":{}}"#,
+        r#"{"type":"content_block_start","content_block":{"type":"text"}}"#,
+        r#"{"type":"content_block_delta","delta":{"text":"On it."}}"#,
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"c1","name":"read","input":{"path":"a"}}}"#,
+        r#"{"type":"something_new","index":null,"delta":null}"#,
+        r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":null}"#,
+    ];
+    let events: String = events
+        .iter()
+        .filter(|event| !event.contains("null,\"delta\""))
+        .map(|event| format!("data:{event}\r\n\r\n"))
+        .collect();
+    insta::assert_snapshot!(story::<Messages>(events), @r#"
+    started  
+    0 begins: Text
+    1 begins: call c1 of read
+    0 Text("On it.")
+    0 ends: {"type":"text","text":"On it."}
+    1 Input("{\"path\":\"a\"}")
+    1 ends: {"type":"tool_use","id":"c1","name":"read","input":{"path":"a"}}
+    finished ToolUse Some("tool_use") {"input":0,"output":0}
+    "#);
 }

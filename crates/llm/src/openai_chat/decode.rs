@@ -1,33 +1,29 @@
 //! The chunk stream of Chat Completions, as OpenAI and its many imitators send it.
 
+use super::details::{DetailFrame, Details};
+use super::frame::{CallFrame, Choice, Chunk, First, Words};
 use crate::ModelEvent;
-use crate::assembly::{Assembly, Content, is_whole};
-use crate::failure::said;
+use crate::assembly::{Assembly, Content, Open, is_whole};
+use crate::call_ids::CallIds;
+use crate::failure::{Said, said};
 use crate::protocol::{Decode, Progress, Text, Unreadable};
 use crate::sse::SseEvent;
-use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, de};
-use serde_json::value::RawValue;
-use std::fmt;
-use std::sync::Arc;
-use windlass_kernel::{ContentBlock, Message, StopReason, Usage};
+use windlass_kernel::{StopReason, Usage};
 
-/// How ids begin that are made here because the server gave none.
-const CALL_PREFIX: &str = "call_";
+/// Reasons to stop that are none: the server broke down.
+const FAULTS: [&str; 4] = ["error", "network_error", "insufficient_system_resource", "abort"];
 
 pub(crate) struct Decoder {
     assembly: Assembly,
-    progress: Progress,
     started: bool,
     /// The text or thinking block being heard.
     speaking: Option<(u32, Voice)>,
+    /// What its provider wants back with the thinking being heard.
+    details: Details,
     calls: Vec<Call>,
     next_index: u32,
-    /// The number of the next id made here.
-    next_call: u64,
-    stop: Option<String>,
+    ids: CallIds,
     refused: bool,
-    usage: Usage,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,132 +44,21 @@ struct Call {
     block: Option<u32>,
     /// Arguments that came before the name.
     early: String,
-}
-
-#[derive(Deserialize)]
-struct Chunk<'a> {
-    #[serde(borrow)]
-    id: Option<Text<'a>>,
-    #[serde(borrow)]
-    model: Option<Text<'a>>,
-    #[serde(borrow)]
-    object: Option<Text<'a>>,
-    #[serde(borrow)]
-    choices: Option<First<'a>>,
-    usage: Option<UsageFrame>,
-    error: Option<IgnoredAny>,
-}
-
-/// The first of the choices; there is only ever one, and no list is built for it.
-struct First<'a>(Option<Choice<'a>>);
-
-#[derive(Deserialize)]
-struct Choice<'a> {
-    #[serde(borrow)]
-    delta: Option<DeltaFrame<'a>>,
-    #[serde(borrow)]
-    finish_reason: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
-struct DeltaFrame<'a> {
-    #[serde(borrow)]
-    content: Option<Text<'a>>,
-    #[serde(borrow)]
-    reasoning_content: Option<Text<'a>>,
-    #[serde(borrow)]
-    reasoning: Option<Text<'a>>,
-    #[serde(borrow)]
-    refusal: Option<Text<'a>>,
-    #[serde(borrow)]
-    tool_calls: Option<Vec<CallFrame<'a>>>,
-}
-
-#[derive(Deserialize)]
-struct CallFrame<'a> {
-    index: Option<u32>,
-    #[serde(borrow)]
-    id: Option<Text<'a>>,
-    #[serde(borrow)]
-    function: Option<FunctionFrame<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-struct FunctionFrame<'a> {
-    #[serde(borrow)]
-    name: Option<Text<'a>>,
-    /// A fragment of JSON text, or from some servers the object itself.
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct UsageFrame {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
-    prompt_tokens_details: Option<PromptDetails>,
-    completion_tokens_details: Option<CompletionDetails>,
-    /// DeepSeek's word for the cached part.
-    prompt_cache_hit_tokens: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct PromptDetails {
-    cached_tokens: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct CompletionDetails {
-    reasoning_tokens: Option<u64>,
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<First<'a>, D::Error> {
-        struct Seen;
-        impl<'de> Visitor<'de> for Seen {
-            type Value = First<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of choices")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<First<'de>, A::Error> {
-                let first = list.next_element()?;
-                while list.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(First(first))
-            }
-
-            fn visit_unit<E: de::Error>(self) -> Result<First<'de>, E> {
-                Ok(First(None))
-            }
-        }
-        deserializer.deserialize_seq(Seen)
-    }
-}
-
-/// The first number for an id made here: behind those of the calls in `messages`, so that none comes twice.
-pub(crate) fn first_free_call(messages: &[Arc<Message>]) -> u64 {
-    let blocks = messages.iter().flat_map(|message| &message.content);
-    let numbers = blocks.filter_map(|block| match block {
-        ContentBlock::ToolUse(call) => call.id.0.strip_prefix(CALL_PREFIX)?.parse::<u64>().ok(),
-        _ => None,
-    });
-    numbers.max().unwrap_or(0).saturating_add(1)
+    /// A seal that came before the name.
+    early_signature: Option<String>,
 }
 
 impl Decoder {
-    pub(crate) fn new(next_call: u64) -> Decoder {
+    pub(crate) fn new(provider: &str, ids: CallIds) -> Decoder {
         Decoder {
-            assembly: Assembly::default(),
-            progress: Progress::Going,
+            assembly: Assembly::new(provider),
             started: false,
             speaking: None,
+            details: Details::default(),
             calls: Vec::new(),
             next_index: 0,
-            next_call,
-            stop: None,
+            ids,
             refused: false,
-            usage: Usage::default(),
         }
     }
 
@@ -182,21 +67,70 @@ impl Decoder {
             // Some servers send the same thinking under both names.
             let thinking = delta.reasoning_content.as_ref().or(delta.reasoning.as_ref());
             self.speak(Voice::Thinking, thinking);
-            self.speak(Voice::Text, delta.content.as_ref());
+            for detail in delta.reasoning_details.iter().flatten() {
+                self.detail(detail, thinking.is_none());
+            }
+            self.hear(Voice::Text, delta.content.as_ref());
             self.refused |= !Text::or_empty(&delta.refusal).is_empty();
             self.speak(Voice::Text, delta.refusal.as_ref());
             for call in delta.tool_calls.into_iter().flatten() {
                 self.call(call)?;
             }
         }
-        if let Some(reason) = choice.finish_reason.filter(|reason| !reason.0.is_empty()) {
-            self.stop = Some(reason.0.into_owned());
-            self.progress = Progress::Whole;
-            self.check_names()?;
-            self.assembly.finish_all();
-            self.speaking = None;
+        if let Some(usage) = choice.usage {
+            self.assembly.usage = usage.counted();
         }
+        match choice.finish_reason {
+            Some(reason) if !reason.0.is_empty() => self.stop(&reason.0),
+            _ => Ok(()),
+        }
+    }
+
+    fn stop(&mut self, reason: &str) -> Result<(), Unreadable> {
+        if FAULTS.contains(&reason) {
+            let message = "the server gave its answer up".into();
+            return Err(Unreadable::Reported(Said { words: reason.into(), message, ..Said::default() }));
+        }
+        self.assembly.raw_stop = Some(reason.to_owned());
+        self.assembly.progress = Progress::Whole;
+        self.check_names()?;
+        self.seal();
+        self.assembly.finish_all();
+        self.speaking = None;
         Ok(())
+    }
+
+    fn hear(&mut self, voice: Voice, words: Option<&Words<'_>>) {
+        match words {
+            Some(Words::Text(text)) => self.speak(voice, Some(text)),
+            Some(Words::Parts(parts)) => {
+                for part in parts {
+                    self.hear(Voice::Thinking, part.thinking.as_ref());
+                    self.speak(voice, part.text.as_ref());
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Keeps a detail of the reasoning, in a block of its own if no thinking is heard now.
+    fn detail(&mut self, detail: &DetailFrame<'_>, is_text: bool) {
+        if is_text {
+            self.speak(Voice::Thinking, detail.words());
+        }
+        if !matches!(self.speaking, Some((_, Voice::Thinking))) {
+            let index = self.start(Content::Thinking { signature: None });
+            self.speaking = Some((index, Voice::Thinking));
+        }
+        self.details.add(detail);
+    }
+
+    /// Gives the thinking being heard what its provider wants back with it.
+    fn seal(&mut self) {
+        let Some((index, Voice::Thinking)) = self.speaking else { return };
+        if let Some(Open { content: Content::Thinking { signature }, .. }) = self.assembly.block(index) {
+            *signature = self.details.take();
+        }
     }
 
     /// Adds to the text or the thinking, in a new block if something else was heard last.
@@ -219,6 +153,7 @@ impl Decoder {
 
     /// Starts a block, which ends the ones before it.
     fn start(&mut self, content: Content) -> u32 {
+        self.seal();
         self.speaking = None;
         self.settle();
         let index = self.next_index;
@@ -241,6 +176,7 @@ impl Decoder {
 
     fn call(&mut self, frame: CallFrame<'_>) -> Result<(), Unreadable> {
         let id = Text::or_empty(&frame.id).to_owned();
+        let signature = frame.signature().map(str::to_owned);
         let function = frame.function.unwrap_or_default();
         let name = Text::or_empty(&function.name);
         let place = match self.known(frame.index, &id, !name.is_empty()) {
@@ -249,14 +185,26 @@ impl Decoder {
         };
         if !name.is_empty() && self.calls[place].block.is_none() {
             let id = self.calls[place].id.clone();
-            let block = self.start(Content::ToolUse { id, name: name.to_owned() });
+            let signature = self.calls[place].early_signature.take();
+            let block = self.start(Content::ToolUse { id, name: name.to_owned(), signature });
             let early = std::mem::take(&mut self.calls[place].early);
             self.assembly.block(block).expect("the call was just started").text = early;
             self.calls[place].block = Some(block);
         }
+        if signature.is_some() {
+            self.sign(place, signature);
+        }
         match function.arguments {
             Some(arguments) if arguments.get() != "null" => self.fragment(place, arguments.get()),
             _ => Ok(()),
+        }
+    }
+
+    fn sign(&mut self, place: usize, given: Option<String>) {
+        let open = self.calls[place].block.and_then(|block| self.assembly.block(block));
+        match open {
+            Some(Open { content: Content::ToolUse { signature, .. }, .. }) => *signature = given,
+            _ => self.calls[place].early_signature = given,
         }
     }
 
@@ -285,14 +233,9 @@ impl Decoder {
 
     fn new_call(&mut self, number: Option<u32>, given_id: String) -> usize {
         let is_free = !given_id.is_empty() && self.calls.iter().all(|call| call.id != given_id);
-        let id = if is_free { given_id.clone() } else { self.make_id() };
-        self.calls.push(Call { number, given_id, id, block: None, early: String::new() });
+        let id = if is_free { given_id.clone() } else { self.ids.make() };
+        self.calls.push(Call { number, given_id, id, block: None, early: String::new(), early_signature: None });
         self.calls.len() - 1
-    }
-
-    fn make_id(&mut self) -> String {
-        self.next_call += 1;
-        format!("{CALL_PREFIX}{}", self.next_call - 1)
     }
 
     fn fragment(&mut self, place: usize, arguments: &str) -> Result<(), Unreadable> {
@@ -312,38 +255,11 @@ impl Decoder {
         Ok(())
     }
 
-    fn count(&mut self, usage: UsageFrame) {
-        let prompt = usage.prompt_tokens.unwrap_or(0);
-        let cached = usage.prompt_tokens_details.and_then(|details| details.cached_tokens);
-        let cached = cached.or(usage.prompt_cache_hit_tokens).unwrap_or(0);
-        let reasoning = usage.completion_tokens_details.and_then(|details| details.reasoning_tokens);
-        self.usage = Usage {
-            input: prompt.saturating_sub(cached),
-            cache_read: cached.min(prompt),
-            cache_write: 0,
-            output: usage.completion_tokens.unwrap_or(0),
-            reasoning: reasoning.unwrap_or(0),
-        };
-    }
-
     /// A call that never got a name is no call.
     fn check_names(&self) -> Result<(), Unreadable> {
         match self.calls.iter().all(|call| call.block.is_some()) {
             true => Ok(()),
             false => Err(Unreadable::Broken("a tool call without a name".into())),
-        }
-    }
-
-    fn stop_reason(&self) -> StopReason {
-        let has_calls = !self.calls.is_empty();
-        match self.stop.as_deref() {
-            _ if self.refused => StopReason::Refusal,
-            Some("length") => StopReason::MaxTokens,
-            Some("content_filter") => StopReason::Refusal,
-            // Servers disagree on which of these words goes with calls; the calls themselves tell.
-            Some("stop" | "tool_calls" | "function_call") | None if has_calls => StopReason::ToolUse,
-            Some("stop" | "tool_calls" | "function_call") | None => StopReason::EndTurn,
-            Some(_) => StopReason::Other,
         }
     }
 }
@@ -355,9 +271,10 @@ impl Decode for Decoder {
         }
         if event.data.trim_ascii() == b"[DONE]" {
             // The server says that it is over; without a reason to stop, having said something is enough.
-            if self.progress == Progress::Whole || self.next_index > 0 {
+            if self.assembly.progress == Progress::Whole || self.next_index > 0 {
                 self.check_names()?;
-                self.progress = Progress::Ended;
+                self.seal();
+                self.assembly.progress = Progress::Ended;
             }
             return Ok(());
         }
@@ -370,7 +287,7 @@ impl Decode for Decoder {
             self.assembly.tell(ModelEvent::Started { id, model, usage: Usage::default() });
         }
         if let Some(usage) = chunk.usage {
-            self.count(usage);
+            self.assembly.usage = usage.counted();
         }
         match chunk.choices {
             Some(First(Some(choice))) => self.choice(choice),
@@ -378,21 +295,20 @@ impl Decode for Decoder {
         }
     }
 
-    fn progress(&self) -> Progress {
-        self.progress
+    fn assembly(&mut self) -> &mut Assembly {
+        &mut self.assembly
     }
 
-    fn take(&mut self) -> Vec<ModelEvent> {
-        self.assembly.take()
-    }
-
-    fn end(&mut self) -> bool {
-        if self.progress == Progress::Going {
-            return false;
+    fn stop_reason(&self, raw: Option<&str>) -> StopReason {
+        let has_calls = !self.calls.is_empty();
+        match raw {
+            _ if self.refused => StopReason::Refusal,
+            Some("length" | "model_length" | "model_context_window_exceeded") => StopReason::MaxTokens,
+            Some("content_filter" | "sensitive") => StopReason::Refusal,
+            // Servers disagree on which of these words goes with calls; the calls themselves tell.
+            Some("stop" | "tool_calls" | "function_call") | None if has_calls => StopReason::ToolUse,
+            Some("stop" | "tool_calls" | "function_call") | None => StopReason::EndTurn,
+            Some(_) => StopReason::Other,
         }
-        self.assembly.finish_all();
-        let (stop, usage) = (self.stop_reason(), self.usage);
-        self.assembly.tell(ModelEvent::Finished { stop, raw_stop: self.stop.take(), usage });
-        true
     }
 }

@@ -1,0 +1,125 @@
+//! The parts that a turn consists of, as the API writes them.
+
+use crate::call_ids::is_made_here;
+use crate::memo::missing;
+use crate::protocol::wire_name;
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use windlass_kernel::{BlobRef, ContentBlock, ToolUse};
+
+/// A part as the API writes it; borrowed, so that it is written once and never built.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Part<'a> {
+    #[serde(rename_all = "camelCase")]
+    Text {
+        text: Cow<'a, str>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        thought: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        thought_signature: Option<&'a str>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Data {
+        inline_data: Blob<'a>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Call {
+        function_call: Call<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        thought_signature: Option<&'a str>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Response {
+        function_response: Response<'a>,
+    },
+    Native(&'a Value),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Blob<'a> {
+    mime_type: &'a str,
+    data: Base64<'a>,
+}
+
+struct Base64<'a>(&'a Bytes);
+
+impl Serialize for Base64<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Base64Display::new(self.0, &STANDARD))
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct Call<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: Cow<'a, str>,
+    args: Arguments<'a>,
+}
+
+/// Arguments. The API takes objects only, so text that was none goes back inside of one.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Arguments<'a> {
+    Object(&'a Value),
+    Unparsed { unparsed: &'a Value },
+}
+
+#[derive(Serialize)]
+pub(super) struct Response<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<&'a str>,
+    pub name: Cow<'a, str>,
+    pub response: Outcome,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Outcome {
+    Output(String),
+    Error(String),
+}
+
+pub(super) fn function_call(call: &ToolUse) -> Call<'_> {
+    let args = match &call.input {
+        Value::Object(_) => Arguments::Object(&call.input),
+        other => Arguments::Unparsed { unparsed: other },
+    };
+    Call { id: id(&call.id.0), name: wire_name(&call.name), args }
+}
+
+/// The call's id, where the provider gave it one.
+pub(super) fn id(id: &str) -> Option<&str> {
+    Some(id).filter(|id| !is_made_here(id))
+}
+
+/// Pictures and documents, these under their titles.
+pub(super) fn plain<'b>(block: &'b ContentBlock, blobs: &'b HashMap<String, Bytes>) -> Vec<Part<'b>> {
+    let data = |mime_type: &'b str, blob: &BlobRef| {
+        let data = Base64(blobs.get(&blob.hash)?);
+        Some(Part::Data { inline_data: Blob { mime_type, data } })
+    };
+    match block {
+        ContentBlock::Image { media_type, blob } => {
+            vec![data(media_type, blob).unwrap_or_else(|| text(missing("image", media_type, blob).into()))]
+        }
+        ContentBlock::Document { media_type, blob, title } => match data(media_type, blob) {
+            Some(data) => title.iter().map(|title| text(format!("{title}:").into())).chain([data]).collect(),
+            None => vec![text(missing("document", media_type, blob).into())],
+        },
+        _ => vec![],
+    }
+}
+
+pub(super) fn text(text: Cow<'_, str>) -> Part<'_> {
+    Part::Text { text, thought: false, thought_signature: None }
+}

@@ -1,0 +1,265 @@
+//! Requests as the Responses API wants them.
+
+use crate::body::{Segments, write_items, write_json};
+use crate::effort::{effort_of, word};
+use crate::endpoint::Target;
+use crate::memo::{Encode, Parts, missing, packed};
+use crate::protocol::wire_name;
+use crate::wording::{DataUrl, NO_OUTPUT, arguments, is_medium, is_said, result_words, set_sampling};
+use crate::{Quirk, Request, SystemSection, ToolSpec, schema};
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use windlass_kernel::{ContentBlock, Message, Role, ToolChoice, ToolResult};
+
+/// An item of the input.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message { role: &'static str, content: Vec<Part<'a>> },
+    FunctionCall { call_id: &'a str, name: Cow<'a, str>, arguments: String },
+    FunctionCallOutput { call_id: &'a str, output: Output<'a> },
+}
+
+/// An item of ours, or one that goes back as it came.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Entry<'a> {
+    Item(Item<'a>),
+    Reasoning(&'a RawValue),
+    Native(&'a Value),
+}
+
+/// Words alone go as a string, which every server takes.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Output<'a> {
+    Text(String),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    InputText { text: Cow<'a, str> },
+    OutputText { text: &'a str },
+    InputImage { image_url: DataUrl<'a>, detail: &'static str },
+    InputFile { filename: &'a str, file_data: DataUrl<'a> },
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    strict: bool,
+}
+
+pub(super) fn encode(target: &Target, request: &Request) -> Segments {
+    let encoded = request.memo.encode(&Wire { provider: &target.endpoint.provider }, request);
+    let mut segments = Segments::default();
+    segments.push(&opening(target, request));
+    segments.share(&encoded.head);
+    let mut is_first = encoded.head.ends_with(b"[");
+    let mut add = |segments: &mut Segments, piece: &Bytes| {
+        if !piece.is_empty() {
+            segments.push(if std::mem::take(&mut is_first) { b"" } else { b"," });
+            segments.share(piece);
+        }
+    };
+    if let Some(schema) = request.output_schema.as_ref().filter(|_| target.has(Quirk::SchemaAsJson)) {
+        let mut told = Vec::new();
+        write_items(&mut told, [developer(schema::sentence(schema))]);
+        add(&mut segments, &told.into());
+    }
+    // Outputs stand right behind the calls they answer, before anything else of their side's say.
+    for say in encoded.messages.chunk_by(|a, b| a.role == b.role) {
+        let pieces = say.iter().map(|parts| &parts.results).chain(say.iter().map(|parts| &parts.others));
+        pieces.for_each(|piece| add(&mut segments, piece));
+    }
+    segments.push(b"]}");
+    segments
+}
+
+/// What may differ from call to call.
+fn opening(target: &Target, request: &Request) -> Vec<u8> {
+    let parameters = &request.parameters;
+    let mut body = json!({
+        "model": target.model,
+        "stream": true,
+        "store": false,
+        "max_output_tokens": parameters.max_tokens,
+    });
+    if !target.has(Quirk::NoThinking) {
+        body["include"] = json!(["reasoning.encrypted_content"]);
+        body["reasoning"] = json!({ "summary": "auto" });
+        let known = target.endpoint.efforts.as_deref();
+        if let Some(word) = effort_of(parameters).and_then(|effort| word(effort, known)) {
+            body["reasoning"]["effort"] = word.into();
+        }
+    }
+    if !target.has(Quirk::NoTemperature) {
+        set_sampling(&mut body, parameters);
+    }
+    if target.has(Quirk::CacheKey) && !request.cache_key.is_empty() {
+        body["prompt_cache_key"] = request.cache_key.as_str().into();
+    }
+    if let Some(schema) = &request.output_schema {
+        let mut format = json!({ "type": "json_object" });
+        if !target.has(Quirk::SchemaAsJson) {
+            format = schema::named(schema);
+            format["type"] = "json_schema".into();
+        }
+        body["text"] = json!({ "format": format });
+    }
+    if !request.tools.is_empty() {
+        body["tool_choice"] = tool_choice(&parameters.tool_choice);
+        body["parallel_tool_calls"] = true.into();
+    }
+    let mut out = Vec::new();
+    write_json(&mut out, &body);
+    out.pop(); // the closing brace: more follows
+    out.push(b',');
+    out
+}
+
+fn tool_choice(choice: &ToolChoice) -> Value {
+    match choice {
+        ToolChoice::Auto => "auto".into(),
+        ToolChoice::None => "none".into(),
+        ToolChoice::Any => "required".into(),
+        ToolChoice::Tool { name } => json!({ "type": "function", "name": name }),
+    }
+}
+
+struct Wire<'a> {
+    provider: &'a str,
+}
+
+impl Encode for Wire<'_> {
+    const PROTOCOL: &'static str = "responses";
+
+    fn provider(&self) -> &str {
+        self.provider
+    }
+
+    /// The prompt stands in the input, which every server takes; what may change in a message of its own, so that the
+    /// one before it stays the beginning of every request.
+    fn head(&self, system: &[SystemSection], tools: &[ToolSpec]) -> Vec<u8> {
+        let mut out = Vec::new();
+        if !tools.is_empty() {
+            out.extend_from_slice(br#""tools":["#);
+            let tools = tools.iter().map(|tool| Tool {
+                kind: "function",
+                name: &tool.name,
+                description: &tool.description,
+                parameters: &tool.schema,
+                strict: false,
+            });
+            write_items(&mut out, tools);
+            out.extend_from_slice(b"],");
+        }
+        out.extend_from_slice(br#""input":["#);
+        for fixed in [true, false] {
+            let sections = system.iter().filter(|section| section.fixed == fixed).map(|section| section.text.trim());
+            let text = sections.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
+            if !text.is_empty() {
+                write_items(&mut out, [developer(text)]);
+            }
+        }
+        out
+    }
+
+    fn message(&self, message: &Message, blobs: &HashMap<String, Bytes>) -> Parts {
+        let (mut results, mut others) = (Vec::new(), Vec::new());
+        match message.role {
+            Role::Assistant => write_items(&mut others, self.assistant(message)),
+            Role::User => {
+                let outputs = message.content.iter().filter_map(|block| match block {
+                    ContentBlock::ToolResult(result) => Some(output(result, blobs)),
+                    _ => None,
+                });
+                write_items(&mut results, outputs);
+                let content: Vec<Part<'_>> = message.content.iter().filter_map(|block| part(block, blobs)).collect();
+                write_items(&mut others, (!content.is_empty()).then_some(Item::Message { role: "user", content }));
+            }
+        }
+        // No breakpoints here: the provider finds common beginnings on its own.
+        Parts { role: message.role, results: packed(results), others: packed(others), markable: false }
+    }
+}
+
+impl Wire<'_> {
+    /// The items of a message in their order. Reasoning that nothing follows, for the message was cut, is left out: the
+    /// API refuses it.
+    fn assistant<'b>(&self, message: &'b Message) -> Vec<Entry<'b>> {
+        let mut items: Vec<Entry<'b>> = message.content.iter().filter_map(|block| self.entry(block)).collect();
+        while let Some(Entry::Reasoning(_)) = items.last() {
+            items.pop();
+        }
+        items
+    }
+
+    fn entry<'b>(&self, block: &'b ContentBlock) -> Option<Entry<'b>> {
+        Some(Entry::Item(match block {
+            ContentBlock::Text { text } if is_said(text) => {
+                Item::Message { role: "assistant", content: vec![Part::OutputText { text }] }
+            }
+            ContentBlock::ToolUse(call) => {
+                let name = wire_name(&call.name);
+                Item::FunctionCall { call_id: &call.id.0, name, arguments: arguments(&call.input) }
+            }
+            ContentBlock::Thinking { signature, by, .. } if by.as_ref().is_none_or(|by| by == self.provider) => {
+                return Some(Entry::Reasoning(reasoning(signature.as_deref()?)?));
+            }
+            ContentBlock::Native { provider, value } => {
+                return (provider == self.provider).then_some(Entry::Native(value));
+            }
+            _ => return None,
+        }))
+    }
+}
+
+/// The item that a signature holds; none if it is another protocol's.
+fn reasoning(signature: &str) -> Option<&RawValue> {
+    if !signature.starts_with('{') {
+        return None;
+    }
+    serde_json::from_str(signature).ok()
+}
+
+fn developer(text: String) -> Item<'static> {
+    Item::Message { role: "developer", content: vec![Part::InputText { text: text.into() }] }
+}
+
+fn output<'b>(result: &'b ToolResult, blobs: &'b HashMap<String, Bytes>) -> Item<'b> {
+    let call_id = &result.tool_use_id.0;
+    if !result.content.iter().any(is_medium) {
+        return Item::FunctionCallOutput { call_id, output: Output::Text(result_words(result, NO_OUTPUT)) };
+    }
+    let words = result_words(result, "");
+    let words = is_said(&words).then_some(Part::InputText { text: words.into() });
+    let media = result.content.iter().filter(|block| is_medium(block)).filter_map(|block| part(block, blobs));
+    Item::FunctionCallOutput { call_id, output: Output::Parts(words.into_iter().chain(media).collect()) }
+}
+
+/// What a person may say.
+fn part<'b>(block: &'b ContentBlock, blobs: &'b HashMap<String, Bytes>) -> Option<Part<'b>> {
+    Some(match block {
+        ContentBlock::Text { text } if is_said(text) => Part::InputText { text: text.into() },
+        ContentBlock::Image { media_type, blob } => match DataUrl::of(media_type, blob, blobs) {
+            Some(image_url) => Part::InputImage { image_url, detail: "auto" },
+            None => Part::InputText { text: missing("image", media_type, blob).into() },
+        },
+        ContentBlock::Document { media_type, blob, title } => match DataUrl::of(media_type, blob, blobs) {
+            Some(file_data) => Part::InputFile { filename: title.as_deref().unwrap_or("document.pdf"), file_data },
+            None => Part::InputText { text: missing("document", media_type, blob).into() },
+        },
+        _ => return None,
+    })
+}
