@@ -30,7 +30,7 @@ pub struct LedgerLine {
     pub cost_micro_usd: Option<u64>,
     /// `usage` is reckoned, not counted by the provider.
     pub estimated: bool,
-    /// It took something, and nobody knows at what price.
+    /// It took something, and nobody knows at what price; so it is until the call ends.
     pub unpriced: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<u64>,
@@ -149,7 +149,7 @@ impl LedgerEntry {
             }
             LedgerEntry::Lost => {
                 for line in lines.iter_mut().filter(|line| line.outcome == CallOutcome::Open) {
-                    (line.outcome, line.unpriced) = (CallOutcome::Lost, true);
+                    line.outcome = CallOutcome::Lost;
                 }
             }
         }
@@ -188,7 +188,7 @@ impl LedgerLine {
             usage: Usage::default(),
             cost_micro_usd: None,
             estimated: false,
-            unpriced: false,
+            unpriced: true,
             first_token_ms: None,
             took_ms: None,
         }

@@ -1,6 +1,6 @@
 //! What a model call is told, kept between calls so that each pays only for what is new.
 
-use crate::Setup;
+use crate::{ModelFacts, Setup};
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -12,8 +12,10 @@ use windlass_tools::Entry;
 
 pub(crate) struct Briefing {
     setup: Arc<Setup>,
+    session: SessionId,
     memo: Memo,
     model: Option<(String, Arc<dyn Model>)>,
+    facts: Option<(String, Arc<ModelFacts>)>,
     offer: Option<Arc<Offer>>,
     /// Blobs of prompt and tools that the store has already.
     stored: HashSet<String>,
@@ -40,8 +42,7 @@ pub(crate) struct Speech {
     /// Failed attempts just before this one, and how long the provider asked to wait.
     pub failed: u32,
     pub retry_after_ms: Option<u64>,
-    /// The cause of the first of them.
-    pub failure: String,
+    pub retry: Retry,
 }
 
 /// The same for the compaction room.
@@ -52,11 +53,13 @@ pub(crate) struct Summary {
 }
 
 impl Briefing {
-    pub fn new(setup: Arc<Setup>) -> Briefing {
+    pub fn new(setup: Arc<Setup>, session: SessionId) -> Briefing {
         Briefing {
             setup,
+            session,
             memo: Memo::default(),
             model: None,
+            facts: None,
             offer: None,
             stored: HashSet::new(),
             media: Arc::default(),
@@ -64,43 +67,49 @@ impl Briefing {
     }
 
     /// What goes into the log about the call that `step` begins, and the blobs it names that are new.
-    pub fn describe(&mut self, work: Seq, step: &Step, state: &State) -> (Option<ModelCalled>, Vec<(BlobRef, Bytes)>) {
+    pub fn describe(&mut self, work: Seq, step: &Step, state: &State) -> (ModelCalled, Vec<(BlobRef, Bytes)>) {
         let role = match (step, &state.parent) {
             (Step::Compact, _) => ModelRole::Compaction,
             (_, Some(_)) => ModelRole::Subagent,
             (_, None) => ModelRole::Main,
         };
-        let (provider, model) = state.model.split_once('/').unwrap_or(("", &state.model));
+        let speaking = state.speaking_model();
+        let facts = self.facts(speaking);
+        let (provider, model) = speaking.split_once('/').unwrap_or(("", speaking));
         let (provider, model) = (provider.to_owned(), model.to_owned());
-        let parameters = parameters(&self.setup, state);
+        let parameters = parameters(&self.setup, state, &facts);
         let attempt = 1 + state.turn.as_ref().map_or(0, |turn| turn.model_errors);
-        let offer = offer(&mut self.offer, &self.setup, state);
+        let offer = offer(&mut self.offer, &self.setup, state, &facts);
         let sections = offer.sections.clone();
         let tools = offer.tools_blob.clone();
         let new = offer.blobs.iter().filter(|(blob, _)| self.stored.insert(blob.hash.clone())).cloned().collect();
-        (Some(ModelCalled { work, role, provider, model, parameters, attempt, sections, tools }), new)
+        let window = facts.window;
+        (ModelCalled { work, role, provider, model, parameters, attempt, sections, tools, window }, new)
     }
 
     /// The next thing to ask the model.
     pub fn speech(&mut self, state: &State) -> Speech {
         let turn = state.turn.as_ref();
         let memo = self.memo.clone();
-        let offer = offer(&mut self.offer, &self.setup, state);
+        let facts = self.facts(state.speaking_model());
+        let offer = offer(&mut self.offer, &self.setup, state, &facts);
         let request = Request {
             system: offer.system.clone(),
             messages: state.transcript(),
             tools: offer.tools.clone(),
-            parameters: parameters(&self.setup, state),
+            parameters: parameters(&self.setup, state, &facts),
+            output_schema: turn.and_then(|turn| turn.output_schema.clone()),
+            cache_key: self.session.to_string(),
             blobs: self.media.clone(),
             memo,
         };
         Speech {
-            model: self.model(&state.model),
+            model: self.model(state.speaking_model()),
             request,
-            prices: (self.setup.models.prices)(&state.model),
+            prices: facts.prices,
             failed: turn.map_or(0, |turn| turn.model_errors),
             retry_after_ms: turn.and_then(|turn| turn.retry_after_ms),
-            failure: turn.and_then(|turn| turn.failure.as_ref()).map_or(String::new(), |it| it.message.clone()),
+            retry: state.profile.retry.clone(),
         }
     }
 
@@ -114,6 +123,7 @@ impl Briefing {
         speech.request.messages = state.summary.iter().chain(older).cloned().chain([Arc::new(ask)]).collect();
         // It is another conversation: what it encodes must not push out what the session's own has.
         speech.request.memo = Memo::default();
+        speech.request.output_schema = None;
         speech.failed = 0;
         speech.retry_after_ms = None;
         Summary { speech, upto }
@@ -128,6 +138,16 @@ impl Briefing {
         let model = (self.setup.models.find)(name)?;
         self.model = Some((name.to_owned(), model.clone()));
         Ok(model)
+    }
+
+    fn facts(&mut self, name: &str) -> Arc<ModelFacts> {
+        match &self.facts {
+            Some((known, facts)) if known == name => facts.clone(),
+            _ => {
+                let facts = Arc::new((self.setup.models.facts)(name));
+                self.facts.insert((name.to_owned(), facts)).1.clone()
+            }
+        }
     }
 
     /// Keeps the bytes of the pictures and documents in `blocks`, as far as they are among `blobs`.
@@ -170,9 +190,15 @@ fn collect_media(blocks: &[ContentBlock], into: &mut BTreeSet<BlobRef>) {
     }
 }
 
-/// What is asked of the model: never more output than the session's token budget still holds.
-fn parameters(setup: &Setup, state: &State) -> Parameters {
+/// What is asked of the model: never more output than it gives, or than the session's token budget still holds.
+fn parameters(setup: &Setup, state: &State, facts: &ModelFacts) -> Parameters {
     let mut parameters = setup.parameters.clone();
+    let most = facts.max_output.and_then(|most| u32::try_from(most).ok()).unwrap_or(u32::MAX);
+    parameters.max_tokens = parameters.max_tokens.min(most);
+    // Forced again after its result, a call would never end.
+    if state.turn.as_ref().is_some_and(|turn| turn.model_calls > 0) {
+        parameters.tool_choice = ToolChoice::Auto;
+    }
     if let Some(budget) = state.profile.max_session_tokens {
         let left = budget.saturating_sub(state.totals.usage.context()).max(1);
         parameters.max_tokens = parameters.max_tokens.min(u32::try_from(left).unwrap_or(u32::MAX));
@@ -187,8 +213,8 @@ fn parameters(setup: &Setup, state: &State) -> Parameters {
 pub struct Offers(Mutex<Option<Arc<Offer>>>);
 
 /// The offer for `state`: the one kept, or the one last made for anybody, unless the tools or the folder are others.
-fn offer<'a>(kept: &'a mut Option<Arc<Offer>>, setup: &Setup, state: &State) -> &'a Arc<Offer> {
-    let entries = setup.tools.offered(&state.disabled_tools);
+fn offer<'a>(kept: &'a mut Option<Arc<Offer>>, setup: &Setup, state: &State, facts: &ModelFacts) -> &'a Arc<Offer> {
+    let entries = setup.tools.offered(&state.disabled_tools, &facts.habits);
     let same = |offer: &Arc<Offer>| {
         offer.cwd == state.cwd
             && offer.entries.len() == entries.len()

@@ -12,6 +12,15 @@ pub enum Frame {
     Delta(Arc<DeltaFrame>),
 }
 
+impl Frame {
+    pub fn record(&self) -> Option<&Record> {
+        match self {
+            Frame::Record(record) => Some(record),
+            Frame::Delta(_) => None,
+        }
+    }
+}
+
 /// A piece of what a room is making.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeltaFrame {

@@ -87,6 +87,7 @@ impl Hands {
             }
             // Judged in its own batch; closed and cancelled without a room.
             Step::Judge { .. } | Step::Close { .. } | Step::Cancel { .. } => return,
+            Step::Snip { .. } | Step::SwitchModel { .. } | Step::Pause { .. } => return,
         };
         self.works.insert(work, Hand::new(room, cancel));
     }

@@ -20,9 +20,11 @@ mod report;
 mod rooms;
 mod session;
 mod setup;
+mod spending;
 
 pub use frame::*;
 pub use handle::*;
 pub use replay::replay;
+pub use rooms::finish::json_part;
 pub use session::*;
 pub use setup::*;

@@ -7,7 +7,7 @@ use crate::news::{Arrival, News};
 use crate::report::REPORTS_QUEUED;
 use crate::rooms;
 use crate::session::STORE_INBOX_EVERY;
-use crate::{Handle, NewSession, SendError, Session, Setup, answers, replay};
+use crate::{Handle, NewSession, SendError, Session, Setup, answers, replay, spending};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
@@ -23,6 +23,7 @@ impl Session {
     /// Opens a new session.
     pub async fn create(setup: Arc<Setup>, new: NewSession) -> Result<Handle, StoreError> {
         let fence = setup.store.create(new.session).await?;
+        let caps = new.profile.caps;
         let opened = Event::Opened {
             parent: None,
             forked_from: None,
@@ -32,7 +33,9 @@ impl Session {
             mode: new.mode,
             profile: Box::new(new.profile),
         };
-        Session::start(setup, fence, State::default(), vec![Arrival::known(opened)]).await
+        let seen = spending::news(&setup, fence.session, &State::default(), caps).await;
+        let first = [opened].into_iter().chain(seen).map(Arrival::known).collect();
+        Session::start(setup, fence, State::default(), first).await
     }
 
     /// Takes a session up where its log ends, with what `change` sets anew: before anything that was under way is judged
@@ -47,6 +50,9 @@ impl Session {
             }
         };
         let mut first = vec![Arrival::known(Event::Reopened { worker: setup.worker.clone() })];
+        let base = change.profile.as_ref().map_or(state.profile.caps, |profile| profile.caps);
+        let caps = change.caps.map_or(base, |caps| caps.over(&base));
+        first.extend(spending::news(&setup, session, &state, caps).await.into_iter().map(Arrival::known));
         if let Ok(event) = state.accept(&Command::Configure(Box::new(change))) {
             first.push(Arrival::known(event));
         }
@@ -65,7 +71,7 @@ impl Session {
         let over = Arc::new(OnceLock::new());
         let handle = Handle { session: fence.session, store: setup.store.clone(), inbox: commands, over: over.clone() };
         let mut session = Session {
-            briefing: Briefing::new(setup.clone()),
+            briefing: Briefing::new(setup.clone(), fence.session),
             hands: Hands::new(setup.clone(), fence.session, to),
             feed: Feed::new(fence.session),
             setup,

@@ -8,7 +8,7 @@ use crate::hands::Hands;
 use crate::news::{Arrival, News};
 use crate::report::Report;
 use crate::rooms;
-use crate::{SendError, Setup, answers, inbox};
+use crate::{SendError, Setup, answers, inbox, spending};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -137,6 +137,7 @@ impl Session {
         if !nothing_new {
             self.setup.store.append(batch).await?;
         }
+        self.setup.observe(&frames);
         self.feed.tell(frames);
         for (reply, answer) in news.acks.drain(..) {
             let _ = reply.send(answer);
@@ -183,17 +184,40 @@ impl Session {
             Step::CallModel | Step::Compact => {
                 let (called, blobs) = self.briefing.describe(work, step, &self.state);
                 draft.blobs.extend(blobs);
-                called.map(|called| Event::ModelCalled(Box::new(called))).into_iter().collect()
+                let broken = self.cache_break(work, &called);
+                broken.into_iter().chain([Event::ModelCalled(Box::new(called))]).collect()
             }
             Step::Judge { call } => {
                 rooms::judge::judge(&self.setup, &self.hands.workspace(&self.state), &self.state, work, call)
             }
             Step::RunTool { call } => rooms::tool::started(self.fence.session, &self.state, work, call),
-            Step::Finish { end, checks } if !checks || self.setup.stop_checks.is_empty() => {
+            Step::Finish { end, checks } if !checks || !self.is_checked() => {
                 vec![Event::TurnFinished { work, end: end.clone() }]
             }
             _ => vec![],
         }
+    }
+
+    /// Whether somebody looks at an answer before the turn ends with it.
+    fn is_checked(&self) -> bool {
+        let wants_schema = self.state.turn.as_ref().is_some_and(|turn| turn.output_schema.is_some());
+        wants_schema || !self.setup.stop_checks.is_empty()
+    }
+
+    fn cache_break(&self, work: Seq, called: &ModelCalled) -> Option<Event> {
+        if called.role == ModelRole::Compaction {
+            return None;
+        }
+        let cause = self.state.cache_break(called)?;
+        let tokens = self.state.sent.as_ref().map_or(0, |sent| sent.tokens);
+        Some(Event::CacheBroke(Box::new(CacheBroke { work, cause, tokens })))
+    }
+
+    /// What an answer's usage says of the provider's cache.
+    fn cache_miss(&self, work: Seq, event: &Event) -> Option<Event> {
+        let Event::ModelFinished { spent, .. } = event else { return None };
+        let missed = self.state.cache_miss(work, &spent.usage, (self.setup.world.now)())?;
+        Some(Event::CacheBroke(Box::new(missed)))
     }
 
     fn report(&mut self, draft: &mut Draft, work: Seq, event: Event) {
@@ -204,7 +228,8 @@ impl Session {
         if let Event::ToolFinished(finished) = &event {
             self.briefing.keep_media(&finished.blocks, &draft.blobs);
         }
-        for event in broken.into_iter().chain([event]) {
+        let missed = self.cache_miss(work, &event);
+        for event in broken.into_iter().chain(missed).chain([event]) {
             self.feed.settle(&event);
             let event = self.with_unique_id(work, event);
             let cause = (work != Seq(0)).then_some(work);
@@ -306,5 +331,8 @@ impl Session {
         // A store that fails here will fail, and say so, at the next append.
         let left = self.setup.store.inbox(self.fence.session).await.unwrap_or_default();
         news.items.extend(left.into_iter().map(Arrival::left));
+        let seen = spending::news(&self.setup, self.fence.session, &self.state, self.state.profile.caps).await;
+        // In front: the store was asked before what came in just now was known to it.
+        news.items.splice(..0, seen.into_iter().map(Arrival::known));
     }
 }

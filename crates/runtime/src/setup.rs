@@ -1,11 +1,12 @@
 //! What a session is given from outside.
 
+use crate::Frame;
 pub use crate::briefing::Offers;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use uuid::Uuid;
-use windlass_kernel::{Parameters, PermissionMode, Profile, SessionId, State};
+use windlass_kernel::{Parameters, PermissionMode, Profile, Record, SessionId, State};
 use windlass_llm::{Model, Prices};
 use windlass_policy::Policy;
 use windlass_prompt::Facts;
@@ -37,19 +38,43 @@ pub struct Setup {
     pub env: Arc<BTreeMap<String, String>>,
     /// Called with each rule that an answer of scope "always" added, once it is durable.
     pub keep_rule: Arc<dyn Fn(&str) + Send + Sync>,
+    pub observers: Vec<Observer>,
 }
 
-/// Finds models by `PROVIDER/NAME`, and their prices where they are known.
+/// Called with each record once it is durable, on the session's own thread: it must neither wait nor panic.
+pub type Observer = Arc<dyn Fn(&Record) + Send + Sync>;
+
+impl Setup {
+    pub(crate) fn observe(&self, frames: &[Frame]) {
+        for observer in &self.observers {
+            frames.iter().filter_map(Frame::record).for_each(|record| observer(record));
+        }
+    }
+}
+
+/// Finds models by `PROVIDER/NAME`, and what is known of them.
 #[derive(Clone)]
 pub struct Models {
     pub find: FindModel,
-    pub prices: FindPrices,
+    pub facts: FindFacts,
+}
+
+/// What is known of a model; what is not known is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelFacts {
+    /// Tokens its window holds.
+    pub window: Option<u64>,
+    /// Tokens one answer may have at most.
+    pub max_output: Option<u64>,
+    pub prices: Option<Prices>,
+    /// Tools of its own habit, besides those that every model is offered.
+    pub habits: Vec<String>,
 }
 
 /// The model of that name, or why there is none, with the way out.
 pub type FindModel = Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, String> + Send + Sync>;
-/// Its prices; none where they are unknown.
-pub type FindPrices = Arc<dyn Fn(&str) -> Option<Prices> + Send + Sync>;
+/// What is known of the model of that name.
+pub type FindFacts = Arc<dyn Fn(&str) -> ModelFacts + Send + Sync>;
 
 /// Looks at the state of a turn that is about to end; a text sends the model back to work with it.
 pub type StopCheck = Arc<dyn Fn(&State) -> Option<String> + Send + Sync>;

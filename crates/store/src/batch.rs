@@ -2,7 +2,7 @@
 
 use crate::{Batch, StoreError};
 use std::sync::Arc;
-use windlass_kernel::{ContentBlock, Event, InputId, Record, SessionId};
+use windlass_kernel::{ContentBlock, Event, InputId, LedgerEntry, Record, SessionId};
 
 /// Characters of a session's title.
 const TITLE_CHARS_MAX: usize = 80;
@@ -11,6 +11,7 @@ const TITLE_CHARS_MAX: usize = 80;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Opening {
     pub cwd: String,
+    pub agent: String,
     pub created_at: u64,
     pub parent: Option<SessionId>,
 }
@@ -50,8 +51,9 @@ pub(crate) fn check_tenant(session: SessionId, has: &str, given: &str, path: &st
 /// The session's opening, if it is among `records`.
 pub(crate) fn opening(records: &[Arc<Record>]) -> Option<Opening> {
     records.iter().find_map(|record| match &record.event {
-        Event::Opened { cwd, parent, .. } => Some(Opening {
+        Event::Opened { cwd, agent, parent, .. } => Some(Opening {
             cwd: cwd.clone(),
+            agent: agent.clone(),
             created_at: record.at,
             parent: parent.as_ref().map(|parent| parent.session),
         }),
@@ -87,6 +89,11 @@ pub(crate) fn inputs(batch: &Batch) -> Vec<InputId> {
         _ => None,
     });
     batch.consumed.iter().copied().chain(named).collect()
+}
+
+/// What the batch says to the ledger. The agent and the root of its lines are the session's, which the store knows.
+pub(crate) fn entries(records: &[Arc<Record>]) -> Vec<LedgerEntry> {
+    records.iter().filter_map(|record| LedgerEntry::of(record, "", record.session)).collect()
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use crate::*;
 use async_trait::async_trait;
 use bytes::Bytes;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use windlass_kernel::{InputId, Record, Seq, SessionId};
+use windlass_kernel::{InputId, LedgerEntry, LedgerLine, LedgerSum, Record, Seq, SessionId, Spending, utc_day};
 
 /// What stands for a path in this store's messages.
 const PATH: &str = "memory";
@@ -31,6 +31,9 @@ struct Log {
     taken: HashSet<InputId>,
     opening: Option<batch::Opening>,
     title: Option<String>,
+    /// The session at the root of its agent tree; none: itself.
+    root: Option<SessionId>,
+    ledger: Vec<LedgerLine>,
 }
 
 impl MemoryStore {
@@ -47,6 +50,20 @@ impl MemoryStore {
 impl Shelf {
     fn log(&mut self, session: SessionId) -> Result<&mut Log, StoreError> {
         self.logs.get_mut(&session).ok_or(StoreError::NoSuchSession(session))
+    }
+
+    fn root(&self, session: SessionId) -> SessionId {
+        self.logs.get(&session).and_then(|log| log.root).unwrap_or(session)
+    }
+
+    /// The lines that are meant, in no order.
+    fn lines(&self, of: LedgerFilter) -> impl Iterator<Item = &LedgerLine> {
+        let fits = move |line: &&LedgerLine| {
+            of.session.is_none_or(|session| line.session == session)
+                && of.from.is_none_or(|from| line.at >= from)
+                && of.to.is_none_or(|to| line.at < to)
+        };
+        self.logs.values().flat_map(|log| &log.ledger).filter(fits)
     }
 }
 
@@ -83,6 +100,13 @@ impl Log {
         self.opening = batch::opening(&batch.records).or(self.opening.take());
         self.title = self.title.take().or_else(|| batch::title(&batch.records));
         self.records.extend(batch.records.iter().cloned());
+        for mut entry in batch::entries(&batch.records) {
+            if let LedgerEntry::Called(line) = &mut entry {
+                line.agent = self.opening.as_ref().map(|opening| opening.agent.clone()).unwrap_or_default();
+                line.root = self.root.unwrap_or(line.session);
+            }
+            entry.enter(&mut self.ledger);
+        }
     }
 
     fn info(&self, session: SessionId) -> Option<SessionInfo> {
@@ -126,6 +150,8 @@ impl Store for MemoryStore {
         batch::check(&batch, PATH)?;
         let session = batch.fence.session;
         let mut shelf = self.shelf();
+        let parent = batch::opening(&batch.records).and_then(|opening| opening.parent);
+        let root = parent.map(|parent| shelf.root(parent));
         let log = shelf.log(session)?;
         log.check_fence(&batch.fence)?;
         if let (Some(has), Some(given)) = (log.records.first(), batch.records.first()) {
@@ -134,6 +160,7 @@ impl Store for MemoryStore {
         if log.head() != batch.expected {
             return if log.holds(&batch) { Ok(()) } else { Err(StoreError::Conflict { session, head: log.head() }) };
         }
+        log.root = root.or(log.root);
         log.append(&batch);
         for (blob, bytes) in batch.blobs {
             shelf.blobs.entry(blob.hash).or_insert(bytes);
@@ -173,5 +200,45 @@ impl Store for MemoryStore {
 
     async fn blob(&self, hash: &str) -> Result<Option<Bytes>, StoreError> {
         Ok(self.shelf().blobs.get(hash).cloned())
+    }
+
+    async fn ledger(&self, of: LedgerFilter) -> Result<Vec<LedgerLine>, StoreError> {
+        let shelf = self.shelf();
+        let mut lines: Vec<_> = shelf.lines(of).collect();
+        lines.sort_by_key(|line| LedgerPlace::of(line));
+        let page = lines.into_iter().filter(|line| of.after.is_none_or(|after| LedgerPlace::of(line) > after));
+        Ok(page.take(of.limit.unwrap_or(usize::MAX)).cloned().collect())
+    }
+
+    async fn ledger_sums(&self, of: LedgerFilter, by: LedgerKey) -> Result<Vec<LedgerSum>, StoreError> {
+        let shelf = self.shelf();
+        let mut sums: BTreeMap<String, LedgerSum> = BTreeMap::new();
+        for line in shelf.lines(of) {
+            let key = match by {
+                LedgerKey::Day => utc_day(line.at),
+                LedgerKey::Model => format!("{}/{}", line.provider, line.model),
+                LedgerKey::Agent => line.agent.clone(),
+            };
+            sums.entry(key).or_default().add(line);
+        }
+        Ok(sums.into_iter().map(|(key, sum)| LedgerSum { key, ..sum }).collect())
+    }
+
+    async fn spent(&self, scope: SpentScope) -> Result<Spending, StoreError> {
+        let shelf = self.shelf();
+        let tree = match scope {
+            SpentScope::Tree(session) => Some(shelf.root(session)),
+            SpentScope::Since(_) => None,
+        };
+        let from = match scope {
+            SpentScope::Since(from) => Some(from),
+            SpentScope::Tree(_) => None,
+        };
+        let lines = shelf.lines(LedgerFilter { from, ..LedgerFilter::default() });
+        let mine = lines.filter(|line| tree.is_none_or(|root| line.root == root)).map(LedgerLine::spending);
+        Ok(mine.fold(Spending::default(), |sum, one| Spending {
+            micro_usd: sum.micro_usd + one.micro_usd,
+            tokens: sum.tokens + one.tokens,
+        }))
     }
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::sync::Arc;
-use windlass_kernel::{BlobRef, Command, InputId, Record, Seq, SessionId};
+use windlass_kernel::{BlobRef, Command, InputId, LedgerLine, LedgerSum, Record, Seq, SessionId, Spending};
 
 /// Many append-only logs, each with one writer at a time.
 #[async_trait]
@@ -43,6 +43,12 @@ pub trait Store: Send + Sync {
     /// Inputs left and not yet moved to the log, oldest first.
     async fn inbox(&self, session: SessionId) -> Result<Vec<Input>, StoreError>;
     async fn blob(&self, hash: &str) -> Result<Option<Bytes>, StoreError>;
+    /// A line for every model call, in the order they were made.
+    async fn ledger(&self, of: LedgerFilter) -> Result<Vec<LedgerLine>, StoreError>;
+    /// The lines of `of`, all pages of them, added up by what they have in common, in the order of their keys.
+    async fn ledger_sums(&self, of: LedgerFilter, by: LedgerKey) -> Result<Vec<LedgerSum>, StoreError>;
+    /// What was spent so far. Cheap enough to be asked every second.
+    async fn spent(&self, scope: SpentScope) -> Result<Spending, StoreError>;
 }
 
 /// Records that `salvage` reads at a time.
@@ -97,6 +103,52 @@ pub struct SessionInfo {
     pub events: u64,
     /// The id of the live process that holds it, if one does.
     pub held_by: Option<u32>,
+}
+
+/// Which model calls are meant; all, where nothing is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LedgerFilter {
+    pub session: Option<SessionId>,
+    /// Calls made at this time or later, in milliseconds since the Unix epoch.
+    pub from: Option<u64>,
+    /// Calls made before this time.
+    pub to: Option<u64>,
+    /// Calls behind this one: the next page.
+    pub after: Option<LedgerPlace>,
+    pub limit: Option<usize>,
+}
+
+/// A line's place among all lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LedgerPlace {
+    pub at: u64,
+    pub session: SessionId,
+    pub work: Seq,
+}
+
+/// By what lines are added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LedgerKey {
+    /// The day of UTC, as `2026-11-21`.
+    Day,
+    /// `PROVIDER/NAME`.
+    Model,
+    Agent,
+}
+
+/// Whose spending is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpentScope {
+    /// Of the agent tree that this session is in.
+    Tree(SessionId),
+    /// Of all sessions, by the calls made at this time or later.
+    Since(u64),
+}
+
+impl LedgerPlace {
+    pub fn of(line: &LedgerLine) -> LedgerPlace {
+        LedgerPlace { at: line.at, session: line.session, work: line.work }
+    }
 }
 
 /// What went wrong, told by what to do about it.

@@ -46,6 +46,12 @@ suite! {
     a_session_is_created_once
     nothing_is_known_of_a_session_that_is_not_there
     salvage_of_a_whole_log_is_the_whole_log
+    every_model_call_is_a_line_of_the_ledger
+    the_ledger_says_what_the_log_says
+    lines_come_in_pages_and_by_time
+    lines_are_added_up_by_day_model_and_agent
+    what_was_spent_is_known_by_tree_and_by_time
+    a_refused_batch_leaves_no_line
 }
 
 type Shared = Arc<dyn Store>;
@@ -404,4 +410,188 @@ async fn salvage_of_a_whole_log_is_the_whole_log(store: Shared) {
     assert!(damage.is_none());
     assert_eq!(saved, whole(&*store, fence.session).await);
     assert_eq!(saved.len(), 2345);
+}
+
+async fn every_model_call_is_a_line_of_the_ledger(store: Shared) {
+    let fence = store.create(session()).await.unwrap();
+    let usage = Usage { input: 100, cache_read: 40, cache_write: 5, output: 20, reasoning: 7 };
+    let spent = Spent { usage, cost_micro_usd: Some(1234), first_token_ms: Some(300), estimated: false };
+    store.append(batch(fence, 0, [opened("/work"), called(2, "a/x", 1)])).await.unwrap();
+    let all = LedgerFilter { session: Some(fence.session), ..LedgerFilter::default() };
+    let line = LedgerLine {
+        session: fence.session,
+        root: fence.session,
+        work: Seq(2),
+        at: 2000,
+        agent: "coder".into(),
+        provider: "a".into(),
+        model: "x".into(),
+        role: ModelRole::Main,
+        attempt: 1,
+        outcome: CallOutcome::Open,
+        usage: Usage::default(),
+        cost_micro_usd: None,
+        estimated: false,
+        unpriced: true,
+        first_token_ms: None,
+        took_ms: None,
+    };
+    assert_eq!(store.ledger(all).await.unwrap(), std::slice::from_ref(&line));
+
+    store.append(batch(fence, 2, [said("words"), finished(2, spent)])).await.unwrap();
+    let answered = LedgerLine {
+        outcome: CallOutcome::Answered,
+        unpriced: false,
+        usage,
+        cost_micro_usd: Some(1234),
+        first_token_ms: Some(300),
+        took_ms: Some(2000),
+        ..line
+    };
+    assert_eq!(store.ledger(all).await.unwrap(), std::slice::from_ref(&answered));
+
+    // Another word about a call that is over changes nothing.
+    store.append(batch(fence, 4, [Event::ModelCancelled { work: Seq(2), spent: Spent::default() }])).await.unwrap();
+    assert_eq!(store.ledger(all).await.unwrap(), [answered]);
+}
+
+/// Four calls: a refused one and its second attempt, one that was cut and reckoned, one that was lost.
+fn stormy() -> Vec<Event> {
+    let error =
+        ModelFailure { kind: FailureKind::Overloaded, message: "busy".into(), status: None, retry_after_ms: None };
+    let failed = |work, spent| Event::ModelFailed { work: Seq(work), error: error.clone(), spent };
+    vec![
+        called(1, "a/x", 1),
+        failed(1, Spent::default()),
+        called(3, "a/x", 2),
+        finished(3, tokens(200, Some(50))),
+        called(5, "b/y", 1),
+        failed(5, Spent { estimated: true, ..tokens(80, None) }),
+        called(7, "b/y", 2),
+        Event::Reopened { worker: "w".into() },
+        called(9, "b/y", 2),
+        Event::CompactionFailed { work: Seq(9), message: "no".into() },
+    ]
+}
+
+async fn the_ledger_says_what_the_log_says(store: Shared) {
+    let fence = store.create(session()).await.unwrap();
+    let events: Vec<_> = [opened("/work")].into_iter().chain(stormy()).collect();
+    for (at, event) in events.into_iter().enumerate() {
+        store.append(batch(fence, at as u64, [event])).await.unwrap();
+    }
+    let lines = store.ledger(LedgerFilter::default()).await.unwrap();
+    assert_eq!(lines, ledger(&whole(&*store, fence.session).await, None));
+    let short: Vec<_> =
+        lines.iter().map(|line| (line.work.0, line.outcome.name(), line.estimated, line.unpriced)).collect();
+    let expected = [
+        (1, "failed", false, false),
+        (3, "answered", false, false),
+        (5, "failed", true, true),
+        (7, "lost", false, true),
+        (9, "failed", false, true),
+    ];
+    assert_eq!(short, expected);
+}
+
+async fn lines_come_in_pages_and_by_time(store: Shared) {
+    let mut sessions = vec![];
+    for _ in 0..2 {
+        let fence = store.create(session()).await.unwrap();
+        // Both sessions call at the same times: 1 s, 3 s, … 9 s.
+        let calls = (0..5).flat_map(|n| [called(2 * n + 1, "a/x", 1), finished(2 * n + 1, tokens(1, Some(1)))]);
+        store.append(batch(fence, 0, calls)).await.unwrap();
+        sessions.push(fence.session);
+    }
+    let all = store.ledger(LedgerFilter::default()).await.unwrap();
+    assert_eq!(all.len(), 10);
+    let (mut paged, mut after) = (vec![], None);
+    loop {
+        let page = store.ledger(LedgerFilter { after, limit: Some(3), ..LedgerFilter::default() }).await.unwrap();
+        let Some(last) = page.last() else { break };
+        assert!(page.len() <= 3);
+        after = Some(LedgerPlace::of(last));
+        paged.extend(page);
+    }
+    assert_eq!(paged, all);
+    let times = |from, to, session| {
+        let store = Arc::clone(&store);
+        async move {
+            let lines = store.ledger(LedgerFilter { session, from, to, ..LedgerFilter::default() }).await.unwrap();
+            lines.iter().map(|line| line.at).collect::<Vec<_>>()
+        }
+    };
+    assert_eq!(times(Some(3000), Some(7000), None).await, [3000, 3000, 5000, 5000]);
+    assert_eq!(times(Some(7000), Some(u64::MAX), Some(sessions[0])).await, [7000, 9000]);
+    assert_eq!(times(None, Some(1000), None).await, [] as [u64; 0]);
+    assert_eq!(times(None, None, Some(session())).await, [] as [u64; 0]);
+}
+
+async fn lines_are_added_up_by_day_model_and_agent(store: Shared) {
+    let fence = store.create(session()).await.unwrap();
+    let mut stormy = batch(fence, 0, [opened("/work")].into_iter().chain(stormy()));
+    // The log goes on past midnight of 1970-01-01.
+    for record in &mut stormy.records[5..] {
+        Arc::get_mut(record).unwrap().at += DAY_MS;
+    }
+    store.append(stormy).await.unwrap();
+    let sums = |by| {
+        let store = Arc::clone(&store);
+        async move {
+            let sums = store.ledger_sums(LedgerFilter::default(), by).await.unwrap();
+            let mine = |sum: LedgerSum| {
+                (sum.key, sum.calls, sum.usage.context(), sum.cost_micro_usd, sum.unpriced_calls, sum.estimated_calls)
+            };
+            sums.into_iter().map(mine).collect::<Vec<_>>()
+        }
+    };
+    let row = |key: &str, calls, tokens, cost, unpriced, estimated| {
+        (key.to_owned(), calls, tokens, cost, unpriced, estimated)
+    };
+    let models = [row("a/x", 2, 200, 50, 0, 0), row("b/y", 3, 80, 0, 3, 1)];
+    assert_eq!(sums(LedgerKey::Model).await, models);
+    assert_eq!(sums(LedgerKey::Day).await, [row("1970-01-01", 2, 200, 50, 0, 0), row("1970-01-02", 3, 80, 0, 3, 1)]);
+    assert_eq!(sums(LedgerKey::Agent).await, [row("coder", 5, 280, 50, 3, 1)]);
+    let since = LedgerFilter { from: Some(DAY_MS), ..LedgerFilter::default() };
+    let later = store.ledger_sums(since, LedgerKey::Model).await.unwrap();
+    assert_eq!(later.iter().map(|sum| sum.key.as_str()).collect::<Vec<_>>(), ["b/y"]);
+    let nobody = LedgerFilter { session: Some(session()), ..LedgerFilter::default() };
+    assert!(store.ledger_sums(nobody, LedgerKey::Agent).await.unwrap().is_empty());
+}
+
+async fn what_was_spent_is_known_by_tree_and_by_time(store: Shared) {
+    let [root, child, grandchild, other] = [session(), session(), session(), session()];
+    let parents = [None, Some(root), Some(child), None];
+    for (n, (id, parent)) in [root, child, grandchild, other].into_iter().zip(parents).enumerate() {
+        let fence = store.create(id).await.unwrap();
+        let spent = tokens(10u64.pow(n as u32), Some(2 * 10u64.pow(n as u32)));
+        store.append(batch(fence, 0, [opened_by(parent), called(2, "a/x", 1), finished(2, spent)])).await.unwrap();
+    }
+    let spent = |scope| {
+        let store = Arc::clone(&store);
+        async move {
+            let Spending { micro_usd, tokens } = store.spent(scope).await.unwrap();
+            (micro_usd, tokens)
+        }
+    };
+    for member in [root, child, grandchild] {
+        assert_eq!(spent(SpentScope::Tree(member)).await, (222, 111));
+    }
+    assert_eq!(spent(SpentScope::Tree(other)).await, (2000, 1000));
+    assert_eq!(spent(SpentScope::Tree(session())).await, (0, 0));
+    assert_eq!(spent(SpentScope::Since(2000)).await, (2222, 1111), "every call was made at 2 s");
+    assert_eq!(spent(SpentScope::Since(2001)).await, (0, 0));
+    let roots: Vec<_> = store.ledger(LedgerFilter::default()).await.unwrap().iter().map(|line| line.root).collect();
+    assert_eq!(roots.iter().filter(|id| **id == root).count(), 3);
+}
+
+async fn a_refused_batch_leaves_no_line(store: Shared) {
+    let fence = store.create(session()).await.unwrap();
+    let first = batch(fence, 0, [opened("/work"), called(2, "a/x", 1), finished(2, tokens(10, Some(5)))]);
+    store.append(first.clone()).await.unwrap();
+    store.append(first).await.unwrap();
+    store.append(batch(fence, 7, [called(8, "a/x", 1)])).await.unwrap_err();
+    store.append(batch(Fence { epoch: 9, ..fence }, 3, [called(4, "a/x", 1)])).await.unwrap_err();
+    assert_eq!(store.ledger(LedgerFilter::default()).await.unwrap().len(), 1);
+    assert_eq!(store.spent(SpentScope::Since(0)).await.unwrap(), Spending { micro_usd: 5, tokens: 10 });
 }

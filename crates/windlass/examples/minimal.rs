@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = arguments.next().unwrap_or("qwen3".into());
     let prompt = arguments.next().unwrap_or("Roll three dice.".into());
     let mut providers = Providers::default();
-    providers.set("here", Provider::at(Protocol::OpenAiChat, url));
+    providers.set("here", Provider::at(Protocol::Chat, url));
     let agent = Agent::builder().cwd(std::env::current_dir()?).providers(providers).model(format!("here/{model}"));
     let answer = agent.tool(Dice).mode(PermissionMode::Default).build()?.run(prompt)?;
     println!("{}\n({} model calls, {} tool runs)", answer.text, answer.tally.model_calls, answer.tally.tool_runs);

@@ -1,6 +1,6 @@
 //! What a turn came to.
 
-use windlass_kernel::{End, Tally};
+use windlass_kernel::{End, ReachedCap, Tally};
 use windlass_runtime::SendError;
 use windlass_store::StoreError;
 
@@ -20,6 +20,8 @@ pub enum RunError {
     Send(#[from] SendError),
     #[error("the session was closed before the turn ended")]
     Closed,
+    #[error("the turn waits, for {0}: raise the cap by `Command::Configure` and follow it with `rejoin`")]
+    Paused(ReachedCap),
     #[error("the conversation was not compacted: {0}")]
     NotCompacted(String),
     #[error("no runtime could be started: {0}")]

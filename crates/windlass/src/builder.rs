@@ -1,16 +1,19 @@
 //! Putting an agent together. Nothing here does I/O: connections are made, and TLS is loaded, at the first call.
 
-use crate::{Agent, Protocol, Providers, world};
+use crate::{Agent, Provider, Providers, world};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use windlass_kernel::{Parameters, PermissionMode, Profile, SessionId, State};
-use windlass_llm::{Anthropic, Endpoint, Http, HttpError, HttpOptions, Model, OpenAiChat, Prices};
+use windlass_kernel::{Parameters, PermissionMode, Profile, Record, SessionId, State};
+use windlass_llm::{Http, HttpError, HttpOptions, Model, Prices, ToolCalls, connect, text_tools};
 use windlass_policy::Policy;
 use windlass_prompt::Facts;
-use windlass_runtime::{FindModel, FindPrices, Models, NewSession, Setup, StopCheck, World};
+use windlass_runtime::{FindFacts, FindModel, ModelFacts, Models, NewSession, Observer, Setup, StopCheck, World};
 use windlass_store::{MemoryStore, Store};
 use windlass_tools::{Tool, Tools};
+
+/// Prices by `PROVIDER/NAME`, in the place of the catalog's.
+type FindPrices = Arc<dyn Fn(&str) -> Option<Prices> + Send + Sync>;
 
 /// Output tokens asked for where nothing else is said.
 const MAX_OUTPUT_TOKENS: u32 = 16_384;
@@ -37,6 +40,7 @@ pub struct AgentBuilder {
     world: World,
     worker: String,
     keep_rule: Arc<dyn Fn(&str) + Send + Sync>,
+    observers: Vec<Observer>,
     http: HttpOptions,
 }
 
@@ -50,6 +54,8 @@ pub enum BuildError {
     NoProvider { name: String, known: String },
     #[error("the folder {0:?} is not absolute: give the whole path with `cwd`, for rules and sessions depend on it")]
     RelativeCwd(PathBuf),
+    #[error("{0}")]
+    Unreachable(String),
     #[error(transparent)]
     Http(#[from] HttpError),
 }
@@ -59,7 +65,7 @@ impl Default for AgentBuilder {
         AgentBuilder {
             cwd: PathBuf::new(),
             store: None,
-            providers: Providers::known(),
+            providers: Providers::default(),
             model: String::new(),
             own_model: None,
             tools: None,
@@ -78,6 +84,7 @@ impl Default for AgentBuilder {
             world: world::of_this_machine(),
             worker: "library".into(),
             keep_rule: Arc::new(|_| {}),
+            observers: vec![],
             http: HttpOptions::default(),
         }
     }
@@ -165,7 +172,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Prices by `PROVIDER/NAME`; without one a call's cost is unknown, never zero.
+    /// Prices by `PROVIDER/NAME` that win over the catalog's; without any a call's cost is unknown, never zero.
     pub fn prices(mut self, prices: impl Fn(&str) -> Option<Prices> + Send + Sync + 'static) -> Self {
         self.prices = Arc::new(prices);
         self
@@ -206,6 +213,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Called with each record of every session once it is durable, on the session's own thread: it must neither wait nor
+    /// panic.
+    pub fn observer(mut self, observer: impl Fn(&Record) + Send + Sync + 'static) -> Self {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
     pub fn http(mut self, http: HttpOptions) -> Self {
         self.http = http;
         self
@@ -227,12 +241,13 @@ impl AgentBuilder {
             Arc::new(tools)
         });
         self.own_tools.into_iter().for_each(|tool| tools.register(tool));
+        let facts = find_facts(self.providers.clone(), self.prices);
         let find = find_models(self.own_model, self.providers, Http::new(self.http)?);
         let mut prompt = self.facts;
         prompt.interactive = self.interactive;
         let setup = Setup {
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
-            models: Models { find, prices: self.prices },
+            models: Models { find, facts },
             tools,
             policy: Arc::new(self.policy),
             prompt,
@@ -247,6 +262,7 @@ impl AgentBuilder {
             scratch: self.scratch.unwrap_or_else(|| self.cwd.join(".windlass/scratch")),
             env: Arc::new(self.env),
             keep_rule: self.keep_rule,
+            observers: self.observers,
         };
         let defaults = NewSession {
             session: SessionId(uuid::Uuid::nil()),
@@ -266,33 +282,33 @@ fn find_models(own: Option<Arc<dyn Model>>, providers: Providers, http: Http) ->
             return Ok(model.clone());
         }
         let (provider, model, known) = provider_of(&providers, name).map_err(|error| error.to_string())?;
-        if known.needs_key && known.key.is_none() {
-            let variable = &known.key_variable;
-            return Err(format!("{provider} needs a key: set {variable}, or choose another model with --model"));
+        if known.needs_key && !known.has_key() {
+            let hint = &known.key_hint;
+            return Err(format!("{provider} needs a key: set {hint}, or choose another model with --model"));
         }
-        let endpoint = Endpoint {
-            provider: provider.to_owned(),
-            base_url: known.base_url.clone(),
-            api_key: known.key.clone(),
-            headers: known.headers.clone(),
-        };
-        let model = model.to_owned();
-        Ok(match known.protocol {
-            Protocol::Anthropic => Arc::new(Anthropic::new(http.clone(), endpoint, model)),
-            Protocol::OpenAiChat => Arc::new(OpenAiChat::new(http.clone(), endpoint, model)),
+        let info = providers.model(name);
+        let endpoint = known.endpoint(&providers.name_of(provider), info.as_ref());
+        let connected = connect(known.protocol, http.clone(), endpoint, model);
+        Ok(match known.tool_calls.or(info.map(|info| info.tool_calls)).unwrap_or_default() {
+            ToolCalls::Native => connected,
+            ToolCalls::Text => text_tools(connected),
         })
     })
 }
 
-fn provider_of<'a>(
-    providers: &'a Providers,
-    name: &'a str,
-) -> Result<(&'a str, &'a str, &'a crate::Provider), BuildError> {
+fn find_facts(providers: Providers, prices: FindPrices) -> FindFacts {
+    Arc::new(move |name| {
+        let own = prices(name);
+        let Some(info) = providers.model(name) else { return ModelFacts { prices: own, ..ModelFacts::default() } };
+        ModelFacts { window: info.window, max_output: info.max_output, prices: own.or(info.prices), habits: info.tools }
+    })
+}
+
+fn provider_of<'a>(providers: &Providers, name: &'a str) -> Result<(&'a str, &'a str, Provider), BuildError> {
     let parts = name.split_once('/').filter(|(provider, model)| !provider.is_empty() && !model.is_empty());
     let Some((provider, model)) = parts else { return Err(BuildError::BadModel(name.to_owned())) };
-    let known = providers.get(provider).ok_or_else(|| BuildError::NoProvider {
-        name: provider.to_owned(),
-        known: providers.names().collect::<Vec<_>>().join(", "),
-    })?;
+    let known = providers.get(provider).map_err(BuildError::Unreachable)?;
+    let known = known
+        .ok_or_else(|| BuildError::NoProvider { name: provider.to_owned(), known: providers.names().join(", ") })?;
     Ok((provider, model, known))
 }

@@ -23,8 +23,9 @@ pub use agent::Agent;
 pub use answer::{Answer, RunError};
 pub use builder::{AgentBuilder, BuildError};
 pub use prompt::Prompt;
-pub use providers::{Protocol, Provider, Providers};
+pub use providers::{KeyCommand, Provider, Providers, Variable};
 pub use session::{Session, Turn};
+pub use windlass_llm::WireProtocol as Protocol;
 
 pub use async_trait::async_trait;
 pub use windlass_kernel as kernel;

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::Value;
+use std::sync::Arc;
 use windlass_kernel::{BlobRef, Command, ContentBlock, DataRef, InputId, Origin, Prompted};
 use windlass_store::blob_ref;
 
@@ -13,6 +14,7 @@ pub struct Prompt {
     data: Option<Value>,
     intent: Option<String>,
     constraints: Vec<String>,
+    output_schema: Option<Arc<Value>>,
     origin: Origin,
     input: Option<InputId>,
 }
@@ -25,6 +27,7 @@ impl Prompt {
             data: None,
             intent: None,
             constraints: vec![],
+            output_schema: None,
             origin: Origin::Library,
             input: None,
         }
@@ -44,6 +47,13 @@ impl Prompt {
 
     pub fn constraint(mut self, constraint: impl Into<String>) -> Prompt {
         self.constraints.push(constraint.into());
+        self
+    }
+
+    /// JSON Schema that the final answer must satisfy: the turn ends with `InvalidAnswer` if it does not, also after the
+    /// model was told once.
+    pub fn output_schema(mut self, schema: Value) -> Prompt {
+        self.output_schema = Some(Arc::new(schema));
         self
     }
 
@@ -92,6 +102,7 @@ impl Prompt {
             data,
             intent: self.intent,
             constraints: self.constraints,
+            output_schema: self.output_schema,
         };
         (Command::Prompt(Box::new(prompt)), self.blobs)
     }

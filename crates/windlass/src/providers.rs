@@ -1,98 +1,212 @@
-//! Where models live: names for addresses, and the protocol spoken there.
+//! Where models live: the catalog's providers and those of one's own, with the addresses and keys that hold here.
 
 use std::collections::BTreeMap;
-use windlass_llm::ApiKey;
+use std::fmt;
+use std::sync::Arc;
+use windlass_llm::{
+    ApiKey, Auth, AwsKeys, Catalog, Endpoint, KeySource, ModelInfo, ProviderInfo, Quirk, ToolCalls, WireProtocol,
+};
 
-/// Providers by name, as in `PROVIDER/NAME`.
-#[derive(Clone, Debug, Default)]
-pub struct Providers(BTreeMap<String, Provider>);
+/// Looks an environment variable up.
+pub type Variable = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+/// Makes a source of keys out of a command that prints one.
+pub type KeyCommand = Arc<dyn Fn(&str) -> KeySource + Send + Sync>;
 
+/// Where AWS is asked if nobody says; its own tools do the same.
+const USUAL_REGION: &str = "us-east-1";
+
+/// Providers by name, as in `PROVIDER/NAME`. Those of the catalog are read when they are asked for.
+#[derive(Clone)]
+pub struct Providers {
+    catalog: Catalog,
+    own: BTreeMap<String, Provider>,
+    variable: Variable,
+    key_command: Option<KeyCommand>,
+}
+
+/// Where and how one provider is spoken to.
 #[derive(Clone, Debug)]
 pub struct Provider {
-    pub protocol: Protocol,
-    /// For Anthropic Messages without `/v1`, for Chat Completions with it.
+    pub protocol: WireProtocol,
+    /// What stands before the protocol's own path: for Anthropic Messages without `/v1`, for the others with what the
+    /// catalog has.
     pub base_url: String,
-    pub key: Option<ApiKey>,
+    pub auth: Auth,
     /// It answers nobody without a key.
     pub needs_key: bool,
-    /// The environment variable its key is usually kept in; empty for none.
-    pub key_variable: String,
+    /// Where its key is usually kept: an environment variable's name, or several; empty for nowhere.
+    pub key_hint: String,
     /// Further headers of every request.
     pub headers: Vec<(String, String)>,
+    pub quirks: Vec<Quirk>,
+    /// How its models' tool calls arrive; none: as the catalog has it of each model.
+    pub tool_calls: Option<ToolCalls>,
 }
 
-/// A wire protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// Anthropic Messages.
-    Anthropic,
-    /// OpenAI Chat Completions.
-    OpenAiChat,
+impl Default for Providers {
+    /// The providers of the catalog, without keys: nothing is looked up.
+    fn default() -> Providers {
+        Providers::of(Catalog::default(), Arc::new(|_| None))
+    }
 }
 
-const HOSTED: [(&str, Protocol, &str, &str); 10] = [
-    ("anthropic", Protocol::Anthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
-    ("openai", Protocol::OpenAiChat, "https://api.openai.com/v1", "OPENAI_API_KEY"),
-    ("openrouter", Protocol::OpenAiChat, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    ("deepseek", Protocol::OpenAiChat, "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    ("groq", Protocol::OpenAiChat, "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    ("mistral", Protocol::OpenAiChat, "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-    ("qwen", Protocol::OpenAiChat, "https://dashscope.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
-    ("moonshot", Protocol::OpenAiChat, "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
-    ("together", Protocol::OpenAiChat, "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
-    ("xai", Protocol::OpenAiChat, "https://api.x.ai/v1", "XAI_API_KEY"),
-];
-
-const LOCAL: [(&str, &str); 4] = [
-    ("ollama", "http://127.0.0.1:11434/v1"),
-    ("lmstudio", "http://127.0.0.1:1234/v1"),
-    ("llamacpp", "http://127.0.0.1:8080/v1"),
-    ("vllm", "http://127.0.0.1:8000/v1"),
-];
+impl fmt::Debug for Providers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Providers").field("own", &self.own).finish_non_exhaustive()
+    }
+}
 
 impl Providers {
-    /// The hosted providers everybody knows and the usual local servers, without keys.
-    pub fn known() -> Providers {
-        let hosted = HOSTED.iter().map(|(name, protocol, url, variable)| {
-            let provider =
-                Provider { needs_key: true, key_variable: (*variable).into(), ..Provider::at(*protocol, *url) };
-            ((*name).to_owned(), provider)
-        });
-        let local = LOCAL.iter().map(|(name, url)| ((*name).to_owned(), Provider::at(Protocol::OpenAiChat, *url)));
-        Providers(hosted.chain(local).collect())
+    /// The providers of `catalog`, with keys and addresses by `variable`.
+    pub fn of(catalog: Catalog, variable: Variable) -> Providers {
+        Providers { catalog, own: BTreeMap::new(), variable, key_command: None }
     }
 
+    /// Lets keys be had from the commands that the catalog names.
+    pub fn with_key_command(self, key_command: KeyCommand) -> Providers {
+        Providers { key_command: Some(key_command), ..self }
+    }
+
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Sets a provider of one's own, or in the place of the catalog's.
     pub fn set(&mut self, name: impl Into<String>, provider: Provider) {
-        self.0.insert(name.into(), provider);
+        let name = name.into();
+        let name = self.catalog.provider(&name).map_or(name, |info| info.name.clone());
+        self.own.insert(name, provider);
     }
 
-    pub fn get(&self, name: &str) -> Option<&Provider> {
-        self.0.get(name)
+    /// The provider of this name or alias; the error says what its address lacks. A wire protocol's name is a provider
+    /// of its own, at an address that is still to be given.
+    pub fn get(&self, name: &str) -> Result<Option<Provider>, String> {
+        if let Some(own) = self.own.get(name) {
+            return Ok(Some(own.clone()));
+        }
+        let Some(info) = self.catalog.provider(name) else {
+            let named = WireProtocol::ALL.into_iter().find(|protocol| protocol.name() == name);
+            return Ok(named.map(|protocol| Provider::at(protocol, "")));
+        };
+        match self.own.get(&info.name) {
+            Some(own) => Ok(Some(own.clone())),
+            None => self.resolved(&info).map(Some),
+        }
     }
 
-    pub fn get_mut(&mut self, name: &str) -> Option<&mut Provider> {
-        self.0.get_mut(name)
+    /// The provider of this name or alias at another address, whose protocol and key stay; none if there is no such
+    /// provider.
+    pub fn moved(&self, name: &str, base_url: &str) -> Option<Provider> {
+        let base_url = base_url.to_owned();
+        if let Some(own) = self.own.get(&self.name_of(name)) {
+            return Some(Provider { base_url, needs_key: false, ..own.clone() });
+        }
+        match self.catalog.provider(name) {
+            Some(info) => Some(Provider { base_url, needs_key: false, ..self.at_home(&info, String::new()) }),
+            None => self.get(name).ok()?.map(|bare| Provider { base_url, ..bare }),
+        }
     }
 
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+    /// The name itself, of an alias.
+    pub fn name_of(&self, name: &str) -> String {
+        self.catalog.provider(name).map_or_else(|| name.to_owned(), |info| info.name.clone())
+    }
+
+    /// All names, in order.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.catalog.names().into_iter().map(str::to_owned).collect();
+        names.extend(self.own.keys().cloned());
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// What the catalog knows of `PROVIDER/NAME`.
+    pub fn model(&self, name: &str) -> Option<ModelInfo> {
+        self.catalog.model(name)
+    }
+
+    fn resolved(&self, info: &ProviderInfo) -> Result<Provider, String> {
+        let variable = |name: &str| (self.variable)(name).filter(|value| !value.trim().is_empty());
+        let base_url = info.address(variable).map_err(|error| error.to_string())?;
+        Ok(self.at_home(info, base_url))
+    }
+
+    fn at_home(&self, info: &ProviderInfo, base_url: String) -> Provider {
+        let needs_key = !info.key_variables.is_empty() || info.key_command.is_some();
+        let auth = self.auth(info);
+        let mut key_hint = info.key_variables.join(" or ");
+        if info.protocol == WireProtocol::Bedrock {
+            key_hint += ", or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+        }
+        if let Some(command) = info.key_command.as_ref().filter(|_| key_hint.is_empty()) {
+            key_hint = format!("what `{command}` prints");
+        }
+        let (protocol, quirks) = (info.protocol, info.quirks.iter().copied().collect());
+        Provider { protocol, base_url, auth, needs_key, key_hint, headers: vec![], quirks, tool_calls: None }
+    }
+
+    fn aws_keys(&self, info: &ProviderInfo) -> Option<AwsKeys> {
+        let variable = |name: &str| (self.variable)(name).filter(|value| !value.trim().is_empty());
+        let region = info.fill.get("region").into_iter().flatten().find_map(|name| variable(name));
+        Some(AwsKeys {
+            access_key_id: variable("AWS_ACCESS_KEY_ID")?,
+            secret_access_key: variable("AWS_SECRET_ACCESS_KEY")?,
+            session_token: variable("AWS_SESSION_TOKEN"),
+            region: region.unwrap_or_else(|| USUAL_REGION.to_owned()),
+        })
+    }
+
+    fn auth(&self, info: &ProviderInfo) -> Auth {
+        let variable = |name: &str| (self.variable)(name).filter(|value| !value.trim().is_empty());
+        if let Some(key) = info.key_variables.iter().find_map(|name| variable(name)) {
+            return Auth::Key(ApiKey::new(key));
+        }
+        if info.protocol == WireProtocol::Bedrock {
+            return self.aws_keys(info).map_or(Auth::None, Auth::Aws);
+        }
+        match (&info.key_command, &self.key_command) {
+            (Some(command), Some(run)) => Auth::Source(run(command)),
+            _ => Auth::None,
+        }
     }
 }
 
 impl Provider {
     /// A provider at `base_url` that needs no key.
-    pub fn at(protocol: Protocol, base_url: impl Into<String>) -> Provider {
+    pub fn at(protocol: WireProtocol, base_url: impl Into<String>) -> Provider {
         Provider {
             protocol,
             base_url: base_url.into(),
-            key: None,
+            auth: Auth::None,
             needs_key: false,
-            key_variable: String::new(),
+            key_hint: String::new(),
             headers: vec![],
+            quirks: vec![],
+            tool_calls: None,
         }
     }
 
     pub fn with_key(self, key: impl AsRef<str>) -> Provider {
-        Provider { key: Some(ApiKey::new(key)), ..self }
+        Provider { auth: Auth::Key(ApiKey::new(key)), ..self }
+    }
+
+    /// Where one of its models is reached, of which the catalog may know something; `name` is the provider's own.
+    pub fn endpoint(&self, name: &str, model: Option<&ModelInfo>) -> Endpoint {
+        let mut quirks = self.quirks.clone();
+        quirks.extend(model.iter().flat_map(|info| info.quirks.iter().copied()));
+        Endpoint {
+            provider: name.to_owned(),
+            base_url: self.base_url.clone(),
+            auth: self.auth.clone(),
+            key_hint: self.key_hint.clone(),
+            headers: self.headers.clone(),
+            quirks,
+            efforts: model.map(|info| info.effort.clone()),
+        }
+    }
+
+    pub fn has_key(&self) -> bool {
+        !matches!(self.auth, Auth::None)
     }
 }

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use uuid::Uuid;
-use windlass_kernel::{End, Event, InputId, Record, Seq, SessionId, Step, Tally};
+use windlass_kernel::{End, Event, InputId, ReachedCap, Record, Seq, SessionId, Step, Tally};
 use windlass_runtime::{Frame, Handle, SendError};
 
 /// A session: history, file state, denials and totals live over all its prompts.
@@ -25,6 +25,8 @@ pub struct Turn {
     tally: Tally,
     /// What the first record shows: a command that the session carried out, and what came of it.
     command: Option<Carried>,
+    /// The cap that the turn waits at.
+    paused: Option<ReachedCap>,
 }
 
 /// How far a command has come that needs no turn.
@@ -91,13 +93,17 @@ impl Turn {
             Some((frame, more.map(|until| (follower, handle, until))))
         });
         let command = (!matches!(until, Until::Submitted)).then_some(Carried::No);
-        Turn { frames: frames.boxed(), tally: Tally::default(), command }
+        Turn { frames: frames.boxed(), tally: Tally::default(), command, paused: None }
     }
 
-    /// Waits for the end of the turn. A command that was carried out is `Done`, with no text.
+    /// Waits for the end of the turn. A command that was carried out is `Done`, with no text. A turn that reaches a cap is
+    /// an error here: it waits, and [`Session::rejoin`] follows it once the cap is raised.
     pub async fn finish(mut self) -> Result<Answer, RunError> {
         while let Some(frame) = self.next().await {
             frame?;
+            if let Some(cap) = self.paused {
+                return Err(RunError::Paused(cap));
+            }
         }
         let Turn { tally, command, .. } = self;
         let end = match command {
@@ -110,6 +116,9 @@ impl Turn {
 
     fn note(&mut self, record: &Record) {
         self.tally.add(record);
+        if let Event::Began { step: Step::Pause { cap } } = &record.event {
+            self.paused = Some(*cap);
+        }
         let is_command = matches!(record.event, Event::Cleared { .. } | Event::CompactionAsked { .. });
         let command = self.command.get_or_insert(if is_command { Carried::Out(None) } else { Carried::No });
         if let Carried::Out(out) = command {

@@ -250,7 +250,7 @@ async fn an_intent_that_is_given_is_taken_as_it_is() {
 
 #[tokio::test]
 async fn s0_04_pictures_and_documents_go_out_with_the_prompt_and_again_after_a_restart() {
-    for protocol in [Protocol::Anthropic, Protocol::OpenAiChat] {
+    for protocol in [Protocol::Anthropic, Protocol::Chat] {
         let workshop = Workshop::playing(&numbered(2));
         let agent = || workshop.speaking(protocol).store(workshop.store()).build().unwrap();
         let session = agent().open().await.unwrap();

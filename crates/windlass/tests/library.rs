@@ -163,7 +163,7 @@ fn what_cannot_be_built_says_what_is_wrong_and_the_way_out() {
     the folder "" is not absolute: give the whole path with `cwd`, for rules and sessions depend on it
     "claude" names no model: write PROVIDER/NAME, for example anthropic/claude-sonnet-4-5 or ollama/qwen3
     "/x" names no model: write PROVIDER/NAME, for example anthropic/claude-sonnet-4-5 or ollama/qwen3
-    there is no provider "acme": known are anthropic, deepseek, groq, llamacpp, lmstudio, mistral, moonshot, ollama, openai, openrouter, qwen, together, vllm, xai; give others their address with `[providers.acme]`
+    there is no provider "acme": known are anthropic, azure, baidu, bedrock, cerebras, cohere, deepinfra, deepseek, fireworks, github-models, google, groq, huggingface, llamacpp, lmstudio, minimax, mistral, moonshot, novita, nvidia, ollama, openai, openai-chat, openrouter, perplexity, qwen, qwen-intl, sambanova, siliconflow, together, vertex, vllm, volcengine, xai, zai, zhipu; give others their address with `[providers.acme]`
     the proxy `not a proxy` cannot be used: relative URL without a base; give an address like http://127.0.0.1:3128
     "#);
 }
@@ -180,7 +180,7 @@ fn a_key_that_is_missing_is_named_before_anything_is_sent() {
 fn a_server_that_is_not_there_is_named_with_the_way_out() {
     let mut providers = Providers::default();
     // Nobody listens on the discard port.
-    providers.set("here", Provider::at(Protocol::OpenAiChat, "http://127.0.0.1:9/v1"));
+    providers.set("here", Provider::at(Protocol::Chat, "http://127.0.0.1:9/v1"));
     let profile = Profile { max_model_errors: 1, ..Profile::default() };
     let agent = here().providers(providers).model("here/x").profile(profile).build().unwrap();
     let answer = agent.run("hello").unwrap();

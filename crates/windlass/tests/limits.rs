@@ -14,7 +14,7 @@ use windlass::{Answer, Protocol};
 const FOR_EVER: &str = "[[step]]\nrounds = 200\nblocks = [{ tool = 'ls', input = { path = '.' } }]";
 const CONTINUE_TEXT: &str = "Output token limit hit. Resume directly — no apology, no recap of what you were doing. \
      Pick up mid-thought if that is where the cut happened. Break remaining work into smaller pieces.";
-const PROTOCOLS: [Protocol; 2] = [Protocol::Anthropic, Protocol::OpenAiChat];
+const PROTOCOLS: [Protocol; 2] = [Protocol::Anthropic, Protocol::Chat];
 
 async fn run(workshop: &Workshop, profile: Profile, protocol: Protocol) -> (Answer, State) {
     let agent = workshop.speaking(protocol).profile(profile).build().unwrap();
@@ -218,7 +218,7 @@ async fn s4_06_stop_gives_the_answer_and_tool_calls_are_run_and_told_in_their_ow
     "#;
     let workshop = Workshop::playing(script);
     workshop.write("a", "alpha");
-    let (answer, _) = run(&workshop, Profile::named("s4-framework").unwrap(), Protocol::OpenAiChat).await;
+    let (answer, _) = run(&workshop, Profile::named("s4-framework").unwrap(), Protocol::Chat).await;
     assert_eq!(answer.text, "a file called a");
     let newest = workshop.newest();
     let roles = newest["messages"].as_array().unwrap().iter().map(|message| {

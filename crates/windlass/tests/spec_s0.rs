@@ -8,7 +8,7 @@ use windlass::kernel::*;
 use windlass::runtime::{DeltaFrame, DeltaKind, Frame};
 use windlass::{Protocol, Turn};
 
-const PROTOCOLS: [Protocol; 2] = [Protocol::Anthropic, Protocol::OpenAiChat];
+const PROTOCOLS: [Protocol; 2] = [Protocol::Anthropic, Protocol::Chat];
 
 /// Follows the turn until what it told by deltas of `kind` ends in `last`; all it told by then, by kind.
 async fn told(turn: &mut Turn, kind: DeltaKind, last: &str) -> Vec<(DeltaKind, String)> {

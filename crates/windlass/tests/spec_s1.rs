@@ -9,7 +9,7 @@ use windlass::kernel::*;
 use windlass::policy::Policy;
 use windlass::{Agent, Protocol, Session};
 
-const PROTOCOLS: [Protocol; 2] = [Protocol::Anthropic, Protocol::OpenAiChat];
+const PROTOCOLS: [Protocol; 2] = [Protocol::Anthropic, Protocol::Chat];
 
 /// Everything is allowed but `touch`.
 fn no_touching() -> Policy {

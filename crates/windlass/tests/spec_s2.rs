@@ -11,7 +11,7 @@ use windlass::kernel::*;
 use windlass::policy::Policy;
 use windlass::runtime::{DeltaFrame, DeltaKind, Frame};
 
-const PROTOCOLS: [Protocol; 2] = [Protocol::Anthropic, Protocol::OpenAiChat];
+const PROTOCOLS: [Protocol; 2] = [Protocol::Anthropic, Protocol::Chat];
 
 /// A consumer: one loop over one type, whoever makes the events.
 async fn shown(mut frames: impl Stream<Item = Frame> + Unpin) -> String {

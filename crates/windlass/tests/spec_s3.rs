@@ -14,7 +14,7 @@ use windlass::policy::Policy;
 use windlass::runtime::{DeltaKind, Frame};
 use windlass::tools::{Tool, ToolOutput, ToolRun, Tools, Workspace, builtin};
 
-const PROTOCOLS: [Protocol; 2] = [Protocol::Anthropic, Protocol::OpenAiChat];
+const PROTOCOLS: [Protocol; 2] = [Protocol::Anthropic, Protocol::Chat];
 
 /// Says in which folder it stands; only as a type of its own does it differ from the others.
 struct Where;
@@ -136,7 +136,7 @@ async fn s3_16_thinking_text_and_calls_are_put_together_from_fragments() {
         let content = &state.messages[1].content;
         let kinds: Vec<_> = content.iter().map(ContentBlock::kind).collect();
         assert_eq!(kinds, ["thinking", "text", "tool_use", "tool_use"], "{protocol:?}");
-        let ContentBlock::Thinking { thinking, signature } = &content[0] else { panic!("{content:?}") };
+        let ContentBlock::Thinking { thinking, signature, .. } = &content[0] else { panic!("{content:?}") };
         assert_eq!(thinking, "Where would it be?");
         if protocol == Protocol::Anthropic {
             assert_eq!(signature.as_deref(), Some("sealed"));

@@ -10,7 +10,7 @@ use windlass::prompts::Facts;
 use windlass::runtime::Frame;
 use windlass::{Agent, Protocol, Session};
 
-const PROTOCOLS: [Protocol; 2] = [Protocol::Anthropic, Protocol::OpenAiChat];
+const PROTOCOLS: [Protocol; 2] = [Protocol::Anthropic, Protocol::Chat];
 
 /// Which of our own packages `package` is built on, tests aside.
 fn built_on(package: &str) -> Vec<String> {
@@ -36,7 +36,7 @@ fn s4_01_the_layers_know_only_what_lies_below_them() {
 fn harbour(workshop: &Workshop) -> Agent {
     let facts = Facts { system_prompt: Some("You keep the harbour book.".into()), ..Facts::default() };
     let tide = Odd::reader("tide", Act::Say("high water at noon"));
-    workshop.speaking(Protocol::OpenAiChat).facts(facts).tool(tide).build().unwrap()
+    workshop.speaking(Protocol::Chat).facts(facts).tool(tide).build().unwrap()
 }
 
 const TIDE: &str = r#"
@@ -127,13 +127,13 @@ async fn s4_26_the_system_message_is_the_same_before_and_after() {
         let (agent, session) = put_away(&workshop, protocol, 2).await;
         let system = |body: &Value| match protocol {
             Protocol::Anthropic => body["system"].clone(),
-            Protocol::OpenAiChat => body["messages"][0].clone(),
+            _ => body["messages"][0].clone(),
         };
         let bodies = workshop.bodies();
         let (before, after) = (system(&bodies[0]), system(bodies.last().unwrap()));
         assert!(before.to_string().len() > 100, "{before}");
         assert_eq!(before, after, "{protocol:?}");
-        if protocol == Protocol::OpenAiChat {
+        if protocol == Protocol::Chat {
             assert_eq!(after["role"], "system");
         }
         assert!(!bodies.last().unwrap()["messages"].to_string().contains("\"look\""), "the rest was put away");

@@ -120,7 +120,8 @@ async fn s2_11_three_failures_in_a_row_end_the_turn_with_the_first_cause() {
         headers = { "retry-after" = "0" }
     "#,
     );
-    let (_, _, answer) = run(&workshop).await;
+    let agent = workshop.agent().profile(Profile::named("s2-query").unwrap()).build().unwrap();
+    let answer = agent.open().await.unwrap().run("go").await.unwrap();
     let End::ModelError { message } = &answer.end else { panic!("{:?}", answer.end) };
     assert!(message.contains("the boiler is cold"), "{message}");
     assert_eq!(workshop.server.requests().len(), 3);

@@ -9,10 +9,8 @@ use tokio_util::sync::CancellationToken;
 use windlass_kernel::*;
 use windlass_llm::{Delta, ModelEvent, ModelStream, Prices};
 
-/// The first wait before a failed call is tried again; it doubles with each failure.
-const BACKOFF_BASE: Duration = Duration::from_millis(500);
-/// The longest wait before a failed call is tried again; a provider that asks for more ends the turn.
-const BACKOFF_MAX: Duration = Duration::from_secs(60);
+/// Bytes that are taken for a token where the provider does not count them.
+const BYTES_PER_TOKEN: u64 = 4;
 /// Time a stream has, after the message is whole, to end by itself so that its connection can be used again.
 const DRAIN: Duration = Duration::from_millis(500);
 
@@ -22,17 +20,16 @@ struct Listening {
     sent: Instant,
     first_token_ms: Option<u64>,
     prices: Option<Prices>,
-    /// What the provider said of the request before it answered: all that is known of a call that breaks off.
+    /// What the provider said of the request before it answered, and the bytes of both: all that is known of a call
+    /// that breaks off.
     heard: Usage,
+    sent_bytes: u64,
+    heard_bytes: u64,
 }
 
 pub(crate) async fn speak(speech: Speech, cancel: CancellationToken, reporter: Reporter) {
     let work = reporter.work;
-    if let Some(asked) = speech.retry_after_ms.filter(|asked| u128::from(*asked) > BACKOFF_MAX.as_millis()) {
-        let message = too_long_a_wait(&speech.failure, asked);
-        return reporter.fact(failed(work, FailureKind::Invalid, message)).await;
-    }
-    let wait = backoff(speech.failed, speech.retry_after_ms, work);
+    let wait = backoff(&speech.retry, speech.failed, speech.retry_after_ms, work);
     if !wait.is_zero() && cancel.run_until_cancelled(tokio::time::sleep(wait)).await.is_none() {
         return reporter.fact(Event::ModelCancelled { work, spent: Spent::default() }).await;
     }
@@ -41,13 +38,12 @@ pub(crate) async fn speak(speech: Speech, cancel: CancellationToken, reporter: R
         Err(message) => return reporter.fact(failed(work, FailureKind::Invalid, message)).await,
     };
     let (stream, sent) = (model.call(speech.request), Instant::now());
-    let mut listening =
-        Listening { stream, sent, first_token_ms: None, prices: speech.prices, heard: Usage::default() };
+    let mut listening = Listening::new(stream, sent, speech.prices);
     loop {
         let read = tokio::select! {
             biased;
             _ = cancel.cancelled() => {
-                let spent = listening.spent(listening.heard);
+                let spent = listening.reckoned();
                 return reporter.fact(Event::ModelCancelled { work, spent }).await;
             }
             read = listening.stream.next() => read,
@@ -62,17 +58,23 @@ pub(crate) async fn speak(speech: Speech, cancel: CancellationToken, reporter: R
 }
 
 impl Listening {
+    fn new(stream: ModelStream, sent: Instant, prices: Option<Prices>) -> Listening {
+        Listening { stream, sent, first_token_ms: None, prices, heard: Usage::default(), sent_bytes: 0, heard_bytes: 0 }
+    }
+
     /// What one network read amounts to, and whether the call is over with it.
     fn hear(&mut self, work: Seq, read: Option<Result<Vec<ModelEvent>, ModelFailure>>) -> (Vec<Item>, bool) {
         let events = match read {
             Some(Ok(events)) => events,
             Some(Err(error)) => {
-                let spent = self.spent(self.heard);
+                let spent = self.reckoned();
                 return (vec![Item::Fact(Event::ModelFailed { work, error, spent })], true);
             }
             None => {
                 let message = "the stream ended before the message was whole".into();
-                return (vec![Item::Fact(failed(work, FailureKind::Transient, message))], true);
+                let error = ModelFailure { kind: FailureKind::Transient, message, status: None, retry_after_ms: None };
+                let spent = self.reckoned();
+                return (vec![Item::Fact(Event::ModelFailed { work, error, spent })], true);
             }
         };
         let mut over = false;
@@ -86,6 +88,10 @@ impl Listening {
 
     fn item(&mut self, work: Seq, event: ModelEvent) -> Option<Item> {
         let item = match event {
+            ModelEvent::Accepted { body_bytes } => {
+                self.sent_bytes = body_bytes;
+                return None;
+            }
             ModelEvent::Started { usage, .. } => {
                 self.heard = usage;
                 return None;
@@ -101,6 +107,7 @@ impl Listening {
                     Delta::Thinking(text) => (DeltaKind::Thinking, text),
                     Delta::Input(text) => (DeltaKind::Input, text),
                 };
+                self.heard_bytes += text.len() as u64;
                 Item::Delta(Piece { work, index, kind, text })
             }
             ModelEvent::BlockFinished { index, block } => {
@@ -123,31 +130,36 @@ impl Listening {
         // No usage is no price: nobody said what the call took.
         let prices = self.prices.filter(|_| usage != Usage::default());
         let cost_micro_usd = prices.map(|prices| prices.cost_micro_usd(&usage));
-        Spent { usage, cost_micro_usd, first_token_ms: self.first_token_ms }
+        Spent { usage, cost_micro_usd, first_token_ms: self.first_token_ms, estimated: false }
+    }
+
+    /// What a call that broke off took: what the provider counted, and for the rest a token for every four bytes. A
+    /// call of which nothing was heard is taken to cost nothing.
+    fn reckoned(&self) -> Spent {
+        let is_counted = self.heard != Usage::default();
+        if !is_counted && self.heard_bytes == 0 {
+            return self.spent(Usage::default());
+        }
+        let mut usage = self.heard;
+        if !is_counted {
+            usage.input = self.sent_bytes.div_ceil(BYTES_PER_TOKEN);
+        }
+        usage.output = usage.output.max(self.heard_bytes.div_ceil(BYTES_PER_TOKEN));
+        Spent { estimated: true, ..self.spent(usage) }
     }
 }
 
 /// How long to wait before an attempt that follows `failed` others. Spread by up to a quarter, so that sessions that
 /// failed together do not come back together; by the work's number, for nothing here rolls dice.
-fn backoff(failed: u32, retry_after_ms: Option<u64>, work: Seq) -> Duration {
+fn backoff(retry: &Retry, failed: u32, retry_after_ms: Option<u64>, work: Seq) -> Duration {
     if failed == 0 {
         return Duration::ZERO;
     }
-    let wait = match retry_after_ms {
-        Some(asked) => Duration::from_millis(asked),
-        None => {
-            let doubled = BACKOFF_BASE * 2u32.saturating_pow(failed - 1).min(1 << 10);
-            doubled + doubled * (work.0.wrapping_mul(0x9E37_79B9) % 256) as u32 / 1024
-        }
-    };
-    wait.min(BACKOFF_MAX)
-}
-
-fn too_long_a_wait(failure: &str, asked_ms: u64) -> String {
-    let (asked, most) = (asked_ms.div_ceil(1000), BACKOFF_MAX.as_secs());
-    format!(
-        "{failure}; the provider asks to wait {asked} s, and waits longer than {most} s are not sat out: try again then, or use another model"
-    )
+    let wait_ms = retry_after_ms.unwrap_or_else(|| {
+        let doubled = retry.base_ms.saturating_mul(1 << (failed - 1).min(20));
+        doubled.saturating_add((doubled / 4).saturating_mul(work.0.wrapping_mul(0x9E37_79B9) % 256) / 256)
+    });
+    Duration::from_millis(wait_ms.min(retry.max_wait_ms))
 }
 
 fn failed(work: Seq, kind: FailureKind, message: String) -> Event {
@@ -161,15 +173,16 @@ mod tests {
 
     #[test]
     fn waits_double_and_stay_within_a_quarter_and_the_limit() {
-        assert_eq!(backoff(0, Some(5_000), Seq(1)), Duration::ZERO);
+        let retry = Retry::default();
+        let backoff = |failed, asked, work| backoff(&retry, failed, asked, Seq(work)).as_millis();
+        assert_eq!(backoff(0, Some(5_000), 1), 0);
         for work in 1..100 {
             for (failed, base) in [(1, 500), (2, 1_000), (3, 2_000)] {
-                let wait = backoff(failed, None, Seq(work)).as_millis();
+                let wait = backoff(failed, None, work);
                 assert!((base..=base * 5 / 4).contains(&wait), "{failed} failures: {wait} ms");
             }
         }
-        assert_eq!(backoff(1, Some(1_500), Seq(9)), Duration::from_millis(1_500));
-        assert_eq!(backoff(1, Some(3_600_000), Seq(9)), BACKOFF_MAX);
-        assert_eq!(backoff(1_000, None, Seq(9)), BACKOFF_MAX);
+        assert_eq!(backoff(1, Some(1_500), 9), 1_500);
+        assert_eq!(backoff(1_000, None, 9), 60_000);
     }
 }

@@ -1,10 +1,11 @@
 //! A batch as rows, and their way into the log.
 
 use super::db::{Db, int, key, nat};
+use super::ledger;
 use crate::{Batch, Fence, StoreError, batch};
 use bytes::Bytes;
 use rusqlite::OptionalExtension;
-use windlass_kernel::{BlobRef, InputId, Record, Seq};
+use windlass_kernel::{BlobRef, InputId, LedgerEntry, Record, Seq};
 
 /// A batch made ready by its sender, so that the one thread that writes has only to write.
 pub(super) struct Rows {
@@ -19,6 +20,7 @@ pub(super) struct Rows {
     taken: Vec<InputId>,
     opening: Option<batch::Opening>,
     title: Option<String>,
+    ledger: Vec<LedgerEntry>,
 }
 
 struct Row {
@@ -50,6 +52,7 @@ impl Rows {
             taken: batch::inputs(&batch),
             opening: batch::opening(&batch.records),
             title: batch::title(&batch.records),
+            ledger: batch::entries(&batch.records),
             fence: batch.fence,
             sync: batch.sync,
             expected: batch.expected,
@@ -92,7 +95,9 @@ pub(super) fn append(db: &Db, rows: &Rows) -> Result<(), StoreError> {
     if present.head == Seq(0) {
         set_tenant(db, rows)?;
     }
-    set_heading(db, rows)
+    set_heading(db, rows)?;
+    // Behind the heading: a line names the session's agent and the root of its tree.
+    rows.ledger.iter().try_for_each(|entry| ledger::enter(db, session, entry))
 }
 
 fn present(db: &Db, rows: &Rows) -> Result<Present, StoreError> {
@@ -157,10 +162,11 @@ fn set_tenant(db: &Db, rows: &Rows) -> Result<(), StoreError> {
 
 fn set_heading(db: &Db, rows: &Rows) -> Result<(), StoreError> {
     let session = key(rows.fence.session);
-    if let Some(batch::Opening { cwd, created_at, parent }) = &rows.opening {
+    if let Some(batch::Opening { cwd, agent, created_at, parent }) = &rows.opening {
         db.execute(
-            "UPDATE session SET cwd = ?2, created_at = ?3, parent = ?4 WHERE id = ?1",
-            (session, cwd, int(*created_at), parent.map(key)),
+            "UPDATE session SET cwd = ?2, created_at = ?3, parent = ?4, agent = ?5,
+             root = coalesce((SELECT root FROM session AS above WHERE above.id = ?4), ?4, ?1) WHERE id = ?1",
+            (session, cwd, int(*created_at), parent.map(key), agent),
         )?;
     }
     if let Some(title) = &rows.title {

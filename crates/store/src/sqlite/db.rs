@@ -6,8 +6,8 @@ use rusqlite::{CachedStatement, Connection, Params};
 use std::sync::Arc;
 use windlass_kernel::SessionId;
 
-/// Prepared statements a connection keeps; this crate has about 25.
-const STATEMENTS_MAX: usize = 32;
+/// Prepared statements a connection keeps; this crate has about 35.
+const STATEMENTS_MAX: usize = 48;
 
 pub(super) struct Db {
     pub connection: Connection,

@@ -8,6 +8,7 @@ mod db;
 mod error;
 mod inbox;
 mod lease;
+mod ledger;
 mod read;
 mod schema;
 mod writer;
@@ -18,7 +19,7 @@ use bytes::Bytes;
 use read::Readers;
 use std::path::Path;
 use std::sync::Arc;
-use windlass_kernel::{Record, Seq, SessionId};
+use windlass_kernel::{LedgerLine, LedgerSum, Record, Seq, SessionId, Spending};
 use writer::Writer;
 
 pub use lease::Worker;
@@ -103,5 +104,17 @@ impl Store for SqliteStore {
     async fn blob(&self, hash: &str) -> Result<Option<Bytes>, StoreError> {
         let hash = hash.to_owned();
         self.readers.run(move |db| read::blob(db, &hash)).await
+    }
+
+    async fn ledger(&self, of: LedgerFilter) -> Result<Vec<LedgerLine>, StoreError> {
+        self.readers.run(move |db| ledger::lines(db, of)).await
+    }
+
+    async fn ledger_sums(&self, of: LedgerFilter, by: LedgerKey) -> Result<Vec<LedgerSum>, StoreError> {
+        self.readers.run(move |db| ledger::sums(db, of, by)).await
+    }
+
+    async fn spent(&self, scope: SpentScope) -> Result<Spending, StoreError> {
+        self.readers.run(move |db| ledger::spent(db, scope)).await
     }
 }

@@ -1,6 +1,6 @@
 //! The tables, and how a file comes to have them.
 
-use super::{SqliteOptions, error};
+use super::{SqliteOptions, error, ledger};
 use crate::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
@@ -20,7 +20,8 @@ const CACHE_KIB: u32 = 512;
 const APPLICATION_ID: i32 = 0x776e_646c;
 
 /// Each entry leads from the version that is its index to the next; entries are for ever.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE tenant (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 
     -- One row per process that holds or held a session.
@@ -52,7 +53,38 @@ const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE taken (session BLOB NOT NULL, id BLOB NOT NULL, PRIMARY KEY (session, id)) STRICT, WITHOUT ROWID;
 
     CREATE TABLE blob (hash TEXT PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
-"];
+",
+    "
+    -- root: the session at the root of its agent tree; null until it is opened.
+    ALTER TABLE session ADD COLUMN root BLOB;
+    ALTER TABLE session ADD COLUMN agent TEXT NOT NULL DEFAULT '';
+    UPDATE session SET agent = coalesce((
+        SELECT json_extract(body, '$.agent') FROM event WHERE session = session.id AND seq = 1 AND json_valid(body)
+    ), '');
+    WITH RECURSIVE tree(id, root) AS (
+        SELECT id, coalesce(parent, id) FROM session WHERE parent IS NULL OR parent NOT IN (SELECT id FROM session)
+        UNION ALL
+        SELECT session.id, tree.root FROM tree JOIN session ON session.parent = tree.id
+    ) UPDATE session SET root = tree.root FROM tree WHERE tree.id = session.id;
+
+    -- One row per model call, made with its events and from nothing else. tokens: of all classes.
+    CREATE TABLE ledger (
+        session BLOB NOT NULL, work INTEGER NOT NULL, root BLOB NOT NULL, at INTEGER NOT NULL, agent TEXT NOT NULL,
+        provider TEXT NOT NULL, model TEXT NOT NULL, role TEXT NOT NULL, attempt INTEGER NOT NULL,
+        outcome TEXT NOT NULL DEFAULT 'open', input INTEGER NOT NULL DEFAULT 0, cache_read INTEGER NOT NULL DEFAULT 0,
+        cache_write INTEGER NOT NULL DEFAULT 0, output INTEGER NOT NULL DEFAULT 0, reasoning INTEGER NOT NULL DEFAULT 0,
+        tokens INTEGER NOT NULL DEFAULT 0, cost INTEGER, estimated INTEGER NOT NULL DEFAULT 0,
+        unpriced INTEGER NOT NULL DEFAULT 1, first_token_ms INTEGER, took_ms INTEGER,
+        PRIMARY KEY (session, work)
+    ) STRICT, WITHOUT ROWID;
+    -- What was spent is asked every second: these two answer it without the table.
+    CREATE INDEX ledger_at ON ledger (at, cost, tokens);
+    CREATE INDEX ledger_root ON ledger (root, cost, tokens);
+",
+];
+
+/// The version from which on there is a ledger; older files have theirs filled from their logs.
+const LEDGER_SINCE: usize = 2;
 
 /// The writing connection to a file that has this build's tables.
 pub(super) fn open(path: &Path, options: SqliteOptions) -> Result<Connection, StoreError> {
@@ -185,6 +217,10 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     let found = version(&transaction)? as usize;
     for sql in MIGRATIONS.iter().skip(found) {
         transaction.execute_batch(sql)?;
+    }
+    // With today's tables: how a line is written may change, what the logs say does not.
+    if (1..LEDGER_SINCE).contains(&found) {
+        ledger::fill(&transaction)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", MIGRATIONS.len().max(found) as u32)?;

@@ -55,11 +55,45 @@ pub fn prompt(input: InputId, text: &str) -> Prompted {
         data: None,
         intent: None,
         constraints: vec![],
+        output_schema: None,
     }
 }
 
 pub fn said(text: &str) -> Event {
     Event::BlockFinished { work: Seq(1), index: 0, block: ContentBlock::text(text), partial: false }
+}
+
+/// As `opened`, for a sub-agent of `parent`.
+pub fn opened_by(parent: Option<SessionId>) -> Event {
+    let mut event = opened("/work");
+    if let Event::Opened { parent: by, .. } = &mut event {
+        *by = parent.map(|session| Parent { session, call: "call".into() });
+    }
+    event
+}
+
+/// An attempt to ask `model`, `PROVIDER/NAME`.
+pub fn called(work: u64, model: &str, attempt: u32) -> Event {
+    let (provider, model) = model.split_once('/').unwrap();
+    Event::ModelCalled(Box::new(ModelCalled {
+        work: Seq(work),
+        role: ModelRole::Main,
+        provider: provider.into(),
+        model: model.into(),
+        parameters: Parameters::default(),
+        attempt,
+        sections: vec![],
+        tools: blob_ref(b"[]"),
+        window: None,
+    }))
+}
+
+pub fn finished(work: u64, spent: Spent) -> Event {
+    Event::ModelFinished { work: Seq(work), stop: StopReason::EndTurn, raw_stop: None, spent }
+}
+
+pub fn tokens(input: u64, cost_micro_usd: Option<u64>) -> Spent {
+    Spent { usage: Usage { input, ..Usage::default() }, cost_micro_usd, ..Spent::default() }
 }
 
 /// A batch that puts `events` after `expected`; each second of a session's life holds one event.

@@ -41,11 +41,14 @@ impl Workshop {
         self.speaking(Protocol::Anthropic)
     }
 
-    /// The same over either protocol.
+    /// The same over any protocol.
     pub fn speaking(&self, protocol: Protocol) -> AgentBuilder {
+        let base = self.server.base_url();
         let url = match protocol {
-            Protocol::Anthropic => self.server.base_url(),
-            Protocol::OpenAiChat => format!("{}/v1", self.server.base_url()),
+            Protocol::Anthropic | Protocol::Bedrock => base,
+            Protocol::Chat | Protocol::Responses => format!("{base}/v1"),
+            Protocol::Gemini => format!("{base}/v1beta"),
+            Protocol::Vertex => format!("{base}/v1/projects/p/locations/l"),
         };
         let mut providers = Providers::default();
         providers.set("mock", Provider::at(protocol, url).with_key("key"));
