@@ -1,6 +1,7 @@
 //! The command line as it is typed. What the flags amount to, together with the configuration, is in `settings`.
 
 use crate::exit;
+use crate::keys::EFFORTS;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -36,6 +37,9 @@ pub struct Ask {
     /// Structured data the prompt is about: a JSON file
     #[arg(long, value_name = "FILE", requires = "prompt")]
     pub data: Option<PathBuf>,
+    /// JSON Schema that the answer must satisfy: a file, or the schema itself
+    #[arg(long, value_name = "SCHEMA", requires = "prompt")]
+    pub json_schema: Option<String>,
     /// What is wanted, in short; else it is taken from the prompt
     #[arg(long, value_name = "TEXT", requires = "prompt")]
     pub intent: Option<String>,
@@ -79,6 +83,15 @@ pub struct Flags {
     /// Model calls a turn may take
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turns: Option<u32>,
+    /// The model that speaks while the first is overloaded or out of reach
+    #[arg(long, global = true, value_name = "PROVIDER/NAME")]
+    pub fallback_model: Option<String>,
+    /// How hard the model thinks
+    #[arg(long, global = true, value_name = "EFFORT", value_parser = PossibleValuesParser::new(EFFORTS))]
+    pub effort: Option<String>,
+    /// Dollars the session may cost before it pauses and asks
+    #[arg(long, global = true, value_name = "USD", value_parser = dollars)]
+    pub max_cost: Option<f64>,
     /// How the loop behaves
     #[arg(long, global = true, value_name = "NAME", value_parser = PossibleValuesParser::new(Profile::NAMES))]
     pub profile: Option<String>,
@@ -106,6 +119,12 @@ pub struct Flags {
     /// Where sessions are kept; in memory they end with the process
     #[arg(long, global = true, hide = true, value_enum, value_name = "KIND")]
     pub store: Option<Shelf>,
+}
+
+/// An amount of money.
+fn dollars(text: &str) -> Result<f64, String> {
+    let amount = text.trim_start_matches('$').parse::<f64>().ok().filter(|amount| (0.0..=1e6).contains(amount));
+    amount.ok_or_else(|| "give US dollars from 0 to 1000000, for example 0.50".to_owned())
 }
 
 pub const MODES: [&str; 4] = ["default", "accept-edits", "plan", "bypass"];
@@ -152,12 +171,19 @@ pub enum Noun {
         #[arg(long)]
         json: bool,
     },
+    /// Show what model calls cost: each call of a session, or sums of all sessions
+    Cost(Bill),
     /// Leave a prompt for a session, whoever has it open
     Send { id: String, text: String },
     /// List the tools, or run one by hand
     Tool {
         #[command(subcommand)]
         verb: ToolVerb,
+    },
+    /// List models, ask the providers for new ones, or try one out
+    Models {
+        #[command(subcommand)]
+        verb: ModelsVerb,
     },
     /// Serve a scripted model and print its address
     Mock(Stage),
@@ -174,6 +200,32 @@ pub enum Noun {
         sessions: u32,
         prompt: String,
     },
+}
+
+/// Which costs are shown.
+#[derive(Clone, Debug, Args)]
+pub struct Bill {
+    /// The session; without --by and without one, the newest of this folder
+    pub session: Option<String>,
+    /// Add up all calls of the store, or of the session
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub by: Option<By>,
+    /// Calls of this day (UTC) and later, as 2026-11-21
+    #[arg(long, value_name = "DAY", requires = "by")]
+    pub since: Option<String>,
+    /// As a JSON array
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// A line a day of UTC
+    Day,
+    /// A line a model
+    Model,
+    /// A line an agent
+    Agent,
 }
 
 /// What the scripted model plays.
@@ -208,6 +260,34 @@ pub struct Wish {
     /// Run without this tool
     #[arg(long, value_name = "NAME")]
     pub disable_tool: Option<String>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub enum ModelsVerb {
+    /// List the providers that can be used here and their models; * marks the one that would be used now
+    List {
+        /// This provider alone
+        provider: Option<String>,
+        /// Every provider
+        #[arg(long)]
+        all: bool,
+        /// As a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ask the providers which models they have, and remember what they tell
+    Refresh {
+        /// This provider alone
+        provider: Option<String>,
+    },
+    /// Try out what a model can do, and remember it; takes some calls
+    Test {
+        #[arg(value_name = "PROVIDER/NAME")]
+        model: String,
+        /// As one JSON object
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Clone, Debug, Subcommand)]

@@ -1,5 +1,6 @@
 //! The line chat: prompts and answers typed line by line, everything that happens shown as it comes.
 
+mod caps;
 mod sessions;
 
 use crate::desk::{Desk, Open, Which, failed_send, new_input};
@@ -11,7 +12,7 @@ use crate::question::{Reading, Waiting};
 use crate::signals::{Asked, Signals};
 use crate::terminal::{Look, Shade, harmless, one_line};
 use crate::view::{Taste, View};
-use crate::{clock, words};
+use crate::{cap, clock, words};
 use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
@@ -54,6 +55,8 @@ struct Chat {
     open: Option<Following>,
     view: View,
     questions: VecDeque<Waiting>,
+    /// The cap that the turn waits at.
+    cap: Option<ReachedCap>,
     tally: Tally,
     busy: bool,
     /// What is to be typed now has been said.
@@ -78,6 +81,7 @@ pub async fn run(desk: Desk, which: Which) -> Ended {
         open: None,
         view: View::default(),
         questions: VecDeque::new(),
+        cap: None,
         tally: Tally::default(),
         busy: false,
         prompted: false,
@@ -113,9 +117,13 @@ impl Chat {
             if self.over && !self.busy {
                 return Ok(Code::Done);
             }
+            if self.over
+                && let Some(code) = self.parked().map_err(closed)?
+            {
+                return Ok(code);
+            }
             // A person may type ahead; lines from a pipe wait for their turn.
-            let listens =
-                !self.over && (self.desk.environment.stdin_is_terminal || !self.busy || !self.questions.is_empty());
+            let listens = !self.over && (self.desk.environment.stdin_is_terminal || !self.busy || self.asks());
             let then = tokio::select! {
                 frame = next(&mut self.open) => match frame {
                     Some(Ok(frame)) => self.frame(&frame).await?,
@@ -127,7 +135,7 @@ impl Chat {
                     None => self.hang_up().await?,
                 },
                 asked = signals.next() => self.interrupt(asked).await?,
-                _ = ticker.tick(), if self.busy && self.look.colours && self.questions.is_empty() => {
+                _ = ticker.tick(), if self.busy && self.look.colours && !self.asks() => {
                     let doing = self.view.doing();
                     doing.map_or(Ok(()), |doing| self.printer.spin(&doing)).map_err(closed)?;
                     Then::GoOn
@@ -162,6 +170,7 @@ impl Chat {
                 self.printer.line(&shown)?;
                 self.printer.ask(&waiting.choices())
             }
+            None if self.cap.is_some() => self.ask_for_more(),
             None if self.busy => {
                 self.prompted = false;
                 Ok(())
@@ -211,8 +220,14 @@ impl Chat {
         }
         self.tally.add(record);
         match &record.event {
-            Event::Prompted(_) | Event::CompactionAsked { .. } | Event::Began { step: Step::CallModel } => {
+            Event::Began { step: Step::Pause { cap } } => {
+                self.cap = Some(*cap);
+                self.prompted = false;
+            }
+            Event::Prompted(_) | Event::CompactionAsked { .. } => self.busy = true,
+            Event::Began { step: Step::CallModel } => {
                 self.busy = true;
+                self.prompted &= self.cap.take().is_none();
             }
             // One that was open when the session was taken up is known.
             Event::Asked { call, .. } if self.questions.iter().any(|waiting| waiting.call == *call) => {}
@@ -228,6 +243,7 @@ impl Chat {
             Event::ToolFinished(finished) => self.withdraw(&finished.call),
             Event::TurnFinished { .. } => {
                 self.questions.clear();
+                self.cap = None;
                 let line = self.look.paint(Shade::Dim, &words::summary(&self.tally)).into_owned();
                 self.say(&line)?;
                 self.tally = Tally::default();
@@ -260,6 +276,9 @@ impl Chat {
     async fn line(&mut self, line: &str) -> Result<Then, Failure> {
         self.interrupted_at = None;
         // What was typed ended the line on the screen.
+        if let Some(cap) = self.cap.filter(|_| self.prompted && self.questions.is_empty()) {
+            return self.answer_cap(&cap, line).await;
+        }
         if let Some(waiting) = self.questions.front().filter(|_| self.prompted) {
             let approval = waiting.question.kind == QuestionKind::Approval;
             if approval && matches!(line.trim(), "exit" | "quit") {

@@ -5,54 +5,92 @@ use crate::environment::Environment;
 use crate::exit::{Code, Failure};
 use crate::local::{self, Answering};
 use crate::near;
-use windlass::llm::ApiKey;
-use windlass::{Protocol, Provider, Providers};
+use crate::{aws, catalog, key_command};
+use std::sync::Arc;
+use windlass::llm::{ApiKey, Auth, ToolCalls};
+use windlass::{Protocol, Provider, Providers, Variable};
 
-/// What is asked for where a key names a provider and nothing names a model.
-const ANTHROPIC_MODEL: &str = "anthropic/claude-sonnet-4-5";
-const OPENAI_MODEL: &str = "openai/gpt-5";
+/// An example of a model's name, for messages.
+const EXAMPLE: &str = "anthropic/claude-sonnet-4-5";
 
 /// The providers, with the addresses and keys that hold here.
 pub fn providers(config: &Config, environment: &Environment) -> Result<Providers, Failure> {
-    let mut providers = Providers::known();
+    let catalog = catalog::load(environment)?;
+    let mut providers = Providers::of(catalog, keys_of(environment)).with_key_command(Arc::new(key_command::source));
     for name in config.names("providers") {
-        let provider = own(config, name, providers.get(name))?;
+        let provider = own(config, environment, name, &providers)?;
         providers.set(name, provider);
     }
     let addresses = [("anthropic", "ANTHROPIC_BASE_URL"), ("openai", "OPENAI_BASE_URL")];
     for (name, variable) in addresses {
         if let Some(url) = environment.variable(variable) {
-            move_to(&mut providers, name, url, variable)?;
-        }
-    }
-    let names: Vec<String> = providers.names().map(str::to_owned).collect();
-    for name in names {
-        if let Some(provider) = providers.get_mut(&name) {
-            provider.key = environment.variable(&provider.key_variable).map(ApiKey::new);
+            move_to(config, &mut providers, name, url, variable)?;
         }
     }
     Ok(providers)
 }
 
+fn keys_of(environment: &Environment) -> Variable {
+    let environment = environment.clone();
+    Arc::new(move |name| environment.variable(name).map(str::to_owned).or_else(|| aws::variable(&environment, name)))
+}
+
 /// `[providers.NAME]`, over what is known by that name.
-fn own(config: &Config, name: &str, known: Option<&Provider>) -> Result<Provider, Failure> {
-    let text = |key: &str| config.at(&["providers", name, key]).and_then(|entry| entry.value.as_text());
-    let Some(url) = text("base_url").map(str::to_owned).or_else(|| known.map(|known| known.base_url.clone())) else {
+fn own(config: &Config, environment: &Environment, name: &str, providers: &Providers) -> Result<Provider, Failure> {
+    let entry = |key: &str| config.at(&["providers", name, key]);
+    let text = |key: &str| entry(key).and_then(|entry| entry.value.as_text());
+    let known = match text("base_url") {
+        Some(url) => providers.moved(name, url),
+        // A part of its address that nobody gives is not missed where --base-url gives it all.
+        None => match (providers.get(name), config.text("base_url")) {
+            (Ok(known), _) => known,
+            (Err(_), Some(url)) => providers.moved(name, url),
+            (Err(problem), None) => return Err(Failure::usage(problem)),
+        },
+    };
+    let Some(url) = text("base_url").map(str::to_owned).or_else(|| known.as_ref().map(|known| known.base_url.clone()))
+    else {
         return Err(Failure::usage(format!(
             "[providers.{name}] has no base_url: say where it is, for example \
              base_url = \"http://127.0.0.1:8000/v1\""
         )));
     };
     check_url(&url, &format!("providers.{name}.base_url"))?;
-    let protocol = match text("protocol") {
-        Some("anthropic") => Protocol::Anthropic,
-        Some(_) => Protocol::OpenAiChat,
-        None => known.map_or_else(|| protocol_of(&url), |known| known.protocol),
-    };
-    let variable = text("key_variable").map(str::to_owned);
-    let key_variable = variable.clone().or_else(|| known.map(|known| known.key_variable.clone())).unwrap_or_default();
-    let needs_key = variable.is_some() || (text("base_url").is_none() && known.is_some_and(|known| known.needs_key));
-    Ok(Provider { needs_key, key_variable, ..Provider::at(protocol, normal(&url, protocol)) })
+    let usual = text("protocol").and_then(protocol_named).or(known.as_ref().map(|known| known.protocol));
+    let (protocol, base_url) = spoken(&url, usual);
+    let mut provider = Provider { base_url, protocol, ..known.unwrap_or_else(|| Provider::at(protocol, "")) };
+    if let Some(variable) = text("key_variable") {
+        provider.auth = environment.variable(variable).map_or(Auth::None, |key| Auth::Key(ApiKey::new(key)));
+        provider.key_hint = variable.to_owned();
+        provider.needs_key = true;
+    } else if let Some(command) = text("key_command") {
+        provider.auth = Auth::Source(key_command::source(command));
+        provider.key_hint = format!("what `{command}` prints");
+    }
+    provider.tool_calls = text("tool_calls").map(|how| if how == "text" { ToolCalls::Text } else { ToolCalls::Native });
+    for (header, source) in config.texts(&format!("providers.{name}.headers")) {
+        let Some((name, value)) = header.split_once(':') else {
+            return Err(Failure::usage(format!("{source}: `{header}` is no header: write \"NAME: VALUE\"")));
+        };
+        provider.headers.push((name.trim().to_owned(), value.trim().to_owned()));
+    }
+    Ok(provider)
+}
+
+fn protocol_named(name: &str) -> Option<Protocol> {
+    match name {
+        // The word of earlier configurations.
+        "openai" => Some(Protocol::Chat),
+        name => Protocol::ALL.into_iter().find(|protocol| protocol.name() == name),
+    }
+}
+
+/// The variables of the environment that hold keys of providers: no child process sees them.
+pub fn key_variables<'a>(config: &Config, environment: &'a Environment, providers: &Providers) -> Vec<&'a str> {
+    let own = |name: &str| config.at(&["providers", name, "key_variable"]).and_then(|entry| entry.value.as_text());
+    let own: Vec<&str> = config.names("providers").into_iter().filter_map(own).collect();
+    let is_key = |name: &&str| providers.catalog().is_key_variable(name) || own.contains(name);
+    environment.variables.keys().map(String::as_str).filter(is_key).collect()
 }
 
 /// The model that speaks, as `PROVIDER/NAME`; `providers` get the address it is to be had at.
@@ -63,58 +101,74 @@ pub fn model(config: &Config, environment: &Environment, providers: &mut Provide
     }
     let Some(wanted) = config.text("model") else {
         return match url {
-            Some(url) => at_url(providers, url, None),
+            Some(url) => at_url(config, providers, url, None),
             None => unsaid(environment, providers, &local::CANDIDATES),
         };
     };
-    let known = wanted.split_once('/').filter(|(provider, _)| providers.get(provider).is_some());
-    match (known, url) {
-        (Some((_, "")), _) => Err(bad_model(config, wanted, providers)),
-        (Some((provider, _)), Some(url)) => {
-            move_to(providers, provider, url, "--base-url")?;
+    let (provider, name) = wanted.split_once('/').unwrap_or(("", wanted));
+    let is_known = !provider.is_empty() && !matches!(providers.get(provider), Ok(None));
+    match url {
+        _ if is_known && name.is_empty() => Err(bad_model(config, wanted, providers)),
+        Some(url) if is_known => {
+            move_to(config, providers, provider, url, "--base-url")?;
             Ok(wanted.to_owned())
         }
-        (Some(_), None) => Ok(wanted.to_owned()),
+        None if is_known => Ok(wanted.to_owned()),
         // Models of servers of one's own often have slashes in their names.
-        (None, Some(url)) if !wanted.is_empty() => at_url(providers, url, Some(wanted)),
-        _ => Err(bad_model(config, wanted, providers)),
+        Some(url) if !wanted.is_empty() => at_url(config, providers, url, Some(wanted)),
+        _ => match providers.catalog().provider(wanted).and_then(|info| info.usual.clone()) {
+            Some(usual) => Ok(format!("{wanted}/{usual}")),
+            None => Err(bad_model(config, wanted, providers)),
+        },
     }
 }
 
 /// That the provider of `model` is known and has its key.
 pub fn check_key(model: &str, providers: &Providers) -> Result<(), Failure> {
     let (name, _) = model.split_once('/').unwrap_or((model, ""));
-    let Some(provider) = providers.get(name) else {
+    let Some(provider) = providers.get(name).map_err(|problem| Failure::new(Code::NoModel, problem))? else {
         return Err(Failure::usage(format!(
             "the session's model {model} has no provider {name} here: name another with --model"
         )));
     };
-    if !provider.needs_key || provider.key.is_some() {
+    if provider.base_url.is_empty() {
+        return Err(Failure::usage(format!("{model}: say where {name} is spoken, with --base-url URL")));
+    }
+    if !provider.needs_key || provider.has_key() {
         return Ok(());
     }
     let message = format!(
         "{name} needs a key: set {}, or name another model with --model; `windlass demo` works without one",
-        provider.key_variable
+        provider.key_hint
     );
     Err(Failure::new(Code::NoModel, message))
 }
 
-fn at_url(providers: &mut Providers, url: &str, name: Option<&str>) -> Result<String, Failure> {
-    let (provider, usual) = match protocol_of(url) {
-        Protocol::OpenAiChat => ("openai", OPENAI_MODEL),
-        Protocol::Anthropic => ("anthropic", ANTHROPIC_MODEL),
-    };
-    move_to(providers, provider, url, "--base-url")?;
-    Ok(name.map_or_else(|| usual.to_owned(), |name| format!("{provider}/{name}")))
+fn at_url(config: &Config, providers: &mut Providers, url: &str, name: Option<&str>) -> Result<String, Failure> {
+    let (protocol, _) = spoken(url, None);
+    let provider = if protocol == Protocol::Anthropic { "anthropic" } else { "openai" };
+    move_to(config, providers, provider, url, "--base-url")?;
+    Ok(name.map_or_else(|| usual(providers, provider), |name| format!("{provider}/{name}")))
 }
 
-/// A server of one's own may want no key.
-fn move_to(providers: &mut Providers, name: &str, url: &str, source: &str) -> Result<(), Failure> {
+/// What is asked for where a key names a provider and nothing names a model.
+fn usual(providers: &Providers, provider: &str) -> String {
+    let info = providers.catalog().provider(provider);
+    let model = info.and_then(|info| info.usual.clone()).unwrap_or_else(|| "default".into());
+    format!("{provider}/{model}")
+}
+
+/// A server of one's own may want no key. Most of those that are called `openai` imitate Chat Completions.
+fn move_to(config: &Config, providers: &mut Providers, name: &str, url: &str, source: &str) -> Result<(), Failure> {
     check_url(url, source)?;
-    if let Some(provider) = providers.get_mut(name) {
-        provider.base_url = normal(url, provider.protocol);
-        provider.needs_key = false;
+    let Some(mut provider) = providers.moved(name, url) else { return Ok(()) };
+    let is_said = config.at(&["providers", name, "protocol"]).is_some();
+    if name == "openai" && !is_said {
+        provider.protocol = Protocol::Chat;
+        provider.quirks.clear();
     }
+    (provider.protocol, provider.base_url) = spoken(url, Some(provider.protocol));
+    providers.set(name, provider);
     Ok(())
 }
 
@@ -125,10 +179,10 @@ fn unsaid(
 ) -> Result<String, Failure> {
     let given = |names: [&str; 2]| names.iter().any(|name| environment.variable(name).is_some());
     if given(["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]) {
-        return Ok(ANTHROPIC_MODEL.to_owned());
+        return Ok(usual(providers, "anthropic"));
     }
     if given(["OPENAI_API_KEY", "OPENAI_BASE_URL"]) {
-        return Ok(OPENAI_MODEL.to_owned());
+        return Ok(usual(providers, "openai"));
     }
     let answering = local::look(candidates);
     let first = answering.iter().find_map(|one| Some(format!("{}/{}", one.provider, one.models.first()?)));
@@ -136,11 +190,11 @@ fn unsaid(
 }
 
 fn no_model(providers: &Providers, answering: &[Answering]) -> String {
-    let keyed = |name: &&str| providers.get(name).is_some_and(|provider| provider.key.is_some());
+    let keyed = |name: &String| matches!(providers.get(name), Ok(Some(provider)) if provider.has_key());
     let mut message = String::from("no model is configured and no local server answers");
     if let Some(empty) = answering.first() {
         message = format!("no model is configured; {} answers here but has no model: pull one first", empty.title);
-    } else if let Some(name) = providers.names().find(keyed) {
+    } else if let Some(name) = providers.names().into_iter().find(keyed) {
         message = format!("a key for {name} is set; say which of its models to use: --model {name}/NAME");
     }
     message
@@ -152,17 +206,15 @@ fn no_model(providers: &Providers, answering: &[Answering]) -> String {
 
 fn bad_model(config: &Config, wanted: &str, providers: &Providers) -> Failure {
     let source = source(config, "model");
-    let names: Vec<&str> = providers.names().collect();
+    let names = providers.names();
     let way_out = "give others their address with --base-url or [providers.NAME]";
     Failure::usage(match wanted.split_once('/') {
         Some((provider, name)) if !provider.is_empty() && !name.is_empty() => format!(
             "{source}: there is no provider `{provider}`{}; known are {}; {way_out}",
-            near::hint(provider, names.iter().copied()),
+            near::hint(provider, names.iter().map(String::as_str)),
             names.join(", ")
         ),
-        _ => format!(
-            "{source}: `{wanted}` names no model: write PROVIDER/NAME, for example {ANTHROPIC_MODEL} or ollama/qwen3"
-        ),
+        _ => format!("{source}: `{wanted}` names no model: write PROVIDER/NAME, for example {EXAMPLE} or ollama/qwen3"),
     })
 }
 
@@ -180,20 +232,23 @@ fn check_url(url: &str, source: &str) -> Result<(), Failure> {
     Err(Failure::usage(format!("{source}: `{url}` is no address of a model: write it like http://127.0.0.1:11434/v1")))
 }
 
-fn protocol_of(url: &str) -> Protocol {
-    match url.trim_end_matches('/').ends_with("/v1") {
-        true => Protocol::OpenAiChat,
-        false => Protocol::Anthropic,
-    }
-}
-
-/// Messages addresses go without `/v1`, whoever writes it.
-fn normal(url: &str, protocol: Protocol) -> String {
+/// The protocol spoken at `url` and the base that its paths stand behind. An address may end with the path itself, which
+/// tells the protocol; else `usual` is spoken, or what the `/v1` at its end tells.
+fn spoken(url: &str, usual: Option<Protocol>) -> (Protocol, String) {
     let url = url.trim_end_matches('/');
-    match protocol {
-        Protocol::Anthropic => url.strip_suffix("/v1").unwrap_or(url).to_owned(),
-        Protocol::OpenAiChat => url.to_owned(),
-    }
+    let endings = [
+        ("/chat/completions", Protocol::Chat),
+        ("/responses", Protocol::Responses),
+        ("/messages", Protocol::Anthropic),
+    ];
+    let told = endings.into_iter().find_map(|(path, protocol)| Some((protocol, url.strip_suffix(path)?)));
+    let (protocol, base) = told.unwrap_or_else(|| {
+        let by_end = if url.ends_with("/v1") { Protocol::Chat } else { Protocol::Anthropic };
+        (usual.unwrap_or(by_end), url)
+    });
+    // Messages addresses go without `/v1`, whoever writes it.
+    let base = if protocol == Protocol::Anthropic { base.strip_suffix("/v1").unwrap_or(base) } else { base };
+    (protocol, base.to_owned())
 }
 
 #[cfg(test)]
@@ -222,7 +277,7 @@ mod tests {
         let mut providers = providers(&config, &environment)?;
         let model = model(&config, &environment, &mut providers)?;
         check_key(&model, &providers)?;
-        let url = providers.get(model.split('/').next().unwrap()).unwrap().base_url.clone();
+        let url = providers.get(model.split('/').next().unwrap()).unwrap().unwrap().base_url;
         Ok((model, url))
     }
 
@@ -234,19 +289,19 @@ mod tests {
     #[test]
     fn s4_03_address_key_and_model_come_from_flags_and_environment() {
         let key = ("ANTHROPIC_API_KEY", "k");
-        assert_eq!(chosen(&[], &[key]), "anthropic/claude-sonnet-4-5 at https://api.anthropic.com");
-        assert_eq!(chosen(&[], &[("OPENAI_BASE_URL", "http://h:1/v1/")]), "openai/gpt-5 at http://h:1/v1");
+        assert_eq!(chosen(&[], &[key]), "anthropic/claude-sonnet-5-5 at https://api.anthropic.com");
+        assert_eq!(chosen(&[], &[("OPENAI_BASE_URL", "http://h:1/v1/")]), "openai/gpt-6.1-sol at http://h:1/v1");
         assert_eq!(
             chosen(&[], &[("ANTHROPIC_BASE_URL", "http://h:1/v1")]),
-            "anthropic/claude-sonnet-4-5 at http://h:1"
+            "anthropic/claude-sonnet-5-5 at http://h:1"
         );
         assert_eq!(chosen(&["model=ollama/qwen3"], &[key]), "ollama/qwen3 at http://127.0.0.1:11434/v1");
     }
 
     #[test]
     fn an_address_tells_its_protocol() {
-        assert_eq!(chosen(&["base_url=http://h:1/v1"], &[]), "openai/gpt-5 at http://h:1/v1");
-        assert_eq!(chosen(&["base_url=http://h:1"], &[]), "anthropic/claude-sonnet-4-5 at http://h:1");
+        assert_eq!(chosen(&["base_url=http://h:1/v1"], &[]), "openai/gpt-6.1-sol at http://h:1/v1");
+        assert_eq!(chosen(&["base_url=http://h:1"], &[]), "anthropic/claude-sonnet-5-5 at http://h:1");
         assert_eq!(chosen(&["base_url=http://h/v1", "model=meta/llama"], &[]), "openai/meta/llama at http://h/v1");
         assert_eq!(chosen(&["base_url=http://h/v1", "model=anthropic/x"], &[]), "anthropic/x at http://h");
     }

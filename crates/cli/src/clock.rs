@@ -24,6 +24,11 @@ pub fn minute(at_ms: u64) -> String {
     format(at_ms, "%Y-%m-%d %H:%M")
 }
 
+/// For a table, to the second.
+pub fn second(at_ms: u64) -> String {
+    format(at_ms, "%Y-%m-%d %H:%M:%S")
+}
+
 /// For a log, to the millisecond.
 pub fn exact(at_ms: u64) -> String {
     format(at_ms, "%Y-%m-%d %H:%M:%S%.3f")

@@ -305,7 +305,7 @@ mod tests {
             2 | max_turn = 5
         "#);
         insta::assert_snapshot!(error("[tools.bahs]\nenabled = false\n", Owner::User), @r#"
-        config.toml:1: there is no tool `bahs` (did you mean `bash`?); there are ask_user, bash, edit, glob, grep, ls, read, write
+        config.toml:1: there is no tool `bahs` (did you mean `bash`?); there are apply_patch, ask_user, bash, edit, glob, grep, ls, read, write
             1 | [tools.bahs]
         "#);
     }

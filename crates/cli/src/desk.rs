@@ -4,13 +4,14 @@ use crate::args::{Flags, Shelf};
 use crate::environment::{self, Environment};
 use crate::exit::{Code, Failure};
 use crate::settings::Settings;
+use crate::telemetry::{self, Telemetry};
 use crate::{choose, clock, kept, project, terminal};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use windlass::llm::HttpOptions;
 use windlass::runtime::World;
-use windlass::{Agent, Provider, Session};
+use windlass::{Agent, Providers, Session};
 use windlass_kernel::{Configured, Event, InputId, Seq, SessionId, State};
 use windlass_prompt::Facts;
 use windlass_runtime::SendError;
@@ -25,6 +26,8 @@ pub struct Desk {
     pub store: Arc<dyn Store>,
     pub worker: Worker,
     pub folder: PathBuf,
+    /// Started with the first agent; sends what waits when the desk is cleared.
+    pub telemetry: OnceLock<Telemetry>,
 }
 
 /// Which session is meant.
@@ -49,7 +52,8 @@ impl Desk {
         let settings = Settings::load(&flags, &environment, &folder)?;
         let worker = environment::worker();
         let store = open_store(&settings, worker.clone())?;
-        Ok(Desk { environment, flags, settings, store, worker, folder })
+        let telemetry = OnceLock::new();
+        Ok(Desk { environment, flags, settings, store, worker, folder, telemetry })
     }
 
     /// A desk for what needs no session: a store that cannot be used is no reason to fail.
@@ -90,11 +94,14 @@ impl Desk {
             None => choose::model(config, environment, &mut providers)?,
         };
         choose::check_key(&model, &providers)?;
-        let provider = model.split_once('/').and_then(|(name, _)| providers.get(name)).cloned();
-        let variables: Vec<String> =
-            providers.names().filter_map(|name| providers.get(name)).map(|known| known.key_variable.clone()).collect();
+        self.check_caps(&model, &providers)?;
+        let address = model.split_once('/').and_then(|(name, _)| providers.get(name).ok().flatten());
+        let proxy = address.and_then(|provider| environment.proxy_for(&provider.base_url)).map(str::to_owned);
+        let mut secret = choose::key_variables(config, environment, &providers);
+        secret.push(telemetry::HEADERS_VARIABLE);
+        let env = environment.for_children(secret);
         let (prices, rules, folder) = (self.settings.prices.clone(), kept::file(environment), self.folder.clone());
-        let built = Agent::builder()
+        let builder = Agent::builder()
             .cwd(&self.folder)
             .store(self.store.clone())
             .providers(providers)
@@ -108,7 +115,7 @@ impl Desk {
             .interactive(interactive)
             .prices(move |model| prices.get(model).copied())
             .scratch(environment.data_dir.join("scratch"))
-            .env(environment.for_children(variables.iter().map(String::as_str)))
+            .env(env)
             .always_sync(self.settings.always_sync)
             .world(World {
                 now: Arc::new(clock::now_ms),
@@ -124,10 +131,18 @@ impl Desk {
                     ));
                 }
             })
-            .http(self.http(provider.as_ref()))
-            .build();
-        let agent = built.map_err(|error| Failure::usage(error.to_string()))?;
+            .http(HttpOptions { clocks: self.settings.clocks, proxy, ..HttpOptions::default() });
+        let agent = self.telemetry()?.watch(builder).build().map_err(|error| Failure::usage(error.to_string()))?;
         Ok((agent, model))
+    }
+
+    /// What follows the sessions of this desk, started when it is first asked for.
+    fn telemetry(&self) -> Result<&Telemetry, Failure> {
+        if let Some(running) = self.telemetry.get() {
+            return Ok(running);
+        }
+        let started = Telemetry::start(&self.settings.telemetry)?;
+        Ok(self.telemetry.get_or_init(|| started))
     }
 
     pub fn tools(&self) -> Arc<Tools> {
@@ -150,12 +165,22 @@ impl Desk {
         }
     }
 
-    fn http(&self, provider: Option<&Provider>) -> HttpOptions {
-        let proxy = provider.and_then(|provider| self.environment.proxy_for(&provider.base_url));
-        HttpOptions {
-            idle_timeout_ms: self.settings.idle_timeout_ms,
-            proxy: proxy.map(str::to_owned),
-            ..HttpOptions::default()
+    /// That a cap in money can be held: it needs a price.
+    fn check_caps(&self, model: &str, providers: &Providers) -> Result<(), Failure> {
+        let caps = [self.settings.caps.session, self.settings.caps.day, self.settings.caps.tree];
+        let is_priced = |model: &str| {
+            let local = providers.catalog().provider(providers_part(model)).is_some_and(|info| info.local);
+            let known = providers.model(model).is_some_and(|info| info.prices.is_some());
+            local || known || self.settings.prices.contains_key(model)
+        };
+        let fallback = self.settings.profile.fallback.as_ref().map(|fallback| fallback.model.as_str());
+        let unpriced = [Some(model), fallback].into_iter().flatten().find(|model| !is_priced(model));
+        match unpriced.filter(|_| caps.iter().any(|cap| cap.micro_usd.is_some())) {
+            None => Ok(()),
+            Some(model) => Err(Failure::usage(format!(
+                "a cap in dollars can't be held: no price of {model} is known; give one as \
+                 [prices.\"{model}\"] input = …, output = …, or cap the tokens (caps.session_tokens)"
+            ))),
         }
     }
 
@@ -188,6 +213,7 @@ impl Desk {
             model: said.model.then(|| model.to_owned()),
             mode: Some(self.settings.mode),
             profile: said.profile.then(|| Box::new(self.settings.profile.clone())),
+            caps: Some(self.settings.caps),
         }
     }
 
@@ -284,4 +310,8 @@ fn open_store(settings: &Settings, worker: Worker) -> Result<Arc<dyn Store>, Fai
     // Closing a store would wait for a checkpoint. What is acknowledged is safe without it, so it ends with the process.
     std::mem::forget(store.clone());
     Ok(store)
+}
+
+fn providers_part(model: &str) -> &str {
+    model.split_once('/').map_or(model, |(provider, _)| provider)
 }

@@ -52,9 +52,12 @@ fn models(desk: &Desk) -> Result<String, Failure> {
     let mut providers = choose::providers(config, environment)?;
     let mut text = String::from("\nkeys\n");
     for name in providers.names() {
-        let Some(provider) = providers.get(name).filter(|provider| !provider.key_variable.is_empty()) else { continue };
-        let set = if provider.key.is_some() { "set" } else { "not set" };
-        text += &format!("  {:<12} {} is {set}\n", name, provider.key_variable);
+        // What lacks a part of its address is not in use here.
+        let Ok(Some(provider)) = providers.get(&name) else { continue };
+        if !provider.key_hint.is_empty() {
+            let set = if provider.has_key() { "set" } else { "not set" };
+            text += &format!("  {name:<16} {} is {set}\n", provider.key_hint);
+        }
     }
     text += "\nlocal servers\n";
     let answering = local::look(&CANDIDATES);

@@ -6,7 +6,7 @@ use crate::exit::{Code, Ended};
 use crate::keys::Value;
 use crate::settings::PROJECT_CONFIG;
 use crate::terminal::{harmless, print};
-use crate::{choose, kept};
+use crate::{choose, kept, telemetry};
 use std::collections::BTreeSet;
 
 pub fn show(desk: &Desk) -> Ended {
@@ -42,7 +42,10 @@ fn rows(config: &Config) -> Vec<(String, String)> {
         match config.at(&parts) {
             // Lists add up: each of their layers is shown.
             Some(Entry { value: Value::Texts(_), .. }) => {
-                let texts = config.texts(&path.join("."));
+                let mut texts = config.texts(&path.join("."));
+                if parts == ["otel", "headers"] {
+                    texts.iter_mut().for_each(|(header, _)| *header = telemetry::masked(header));
+                }
                 rows.extend(
                     texts
                         .into_iter()

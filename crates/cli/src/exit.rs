@@ -20,7 +20,7 @@ pub enum Code {
     NoModel = 4,
     /// The store can't be used, or another process holds the session.
     Store = 5,
-    /// A limit was reached: turns, tokens, output or time.
+    /// A limit was reached: turns, tokens, output or time; or a cap, at which the turn waits.
     Limit = 6,
     Interrupted = 130,
 }
@@ -73,7 +73,8 @@ pub fn code_of(end: &End) -> Code {
         End::Interrupted => Code::Interrupted,
         End::PermissionBlocked { .. } => Code::Denied,
         End::MaxTurns { .. } | End::Deadline | End::OutputLimit { .. } | End::TokenLimit { .. } => Code::Limit,
-        End::Refused | End::ModelError { .. } | End::ToolErrors { .. } | End::CrashLoop { .. } => Code::Failed,
+        End::Refused | End::ModelError { .. } | End::InvalidAnswer { .. } => Code::Failed,
+        End::ToolErrors { .. } | End::CrashLoop { .. } => Code::Failed,
     }
 }
 
@@ -91,6 +92,9 @@ pub fn explain(end: &End) -> Option<String> {
         End::Deadline => "the time for this turn is over; -c -p \"go on\" goes on".into(),
         End::Refused => "the model refused to answer; say it in other words".into(),
         End::ModelError { message } => format!("the model failed: {message}"),
+        End::InvalidAnswer { problem } => {
+            format!("the answer does not satisfy the JSON Schema, also after the model was told so: {problem}")
+        }
         End::OutputLimit { continuations } => format!(
             "the answer hit its output limit {} times; raise max_output_tokens or ask for less at once",
             continuations + 1
@@ -116,12 +120,12 @@ pub fn explain(end: &End) -> Option<String> {
 pub const HELP: &str = "\
 Exit codes:
   0    done
-  1    the turn or the tool failed (model error, refused, tool errors)
+  1    the turn or the tool failed (model error, refused, wrong answer, tool errors)
   2    bad usage, configuration or session id
   3    denied: the policy blocked the work
   4    no model configured, or its key is missing
   5    the store can't be used, or another process holds the session
-  6    a limit was reached (turns, tokens, output, time)
+  6    a limit was reached (turns, tokens, output, time), or a cap on what may be spent
   130  interrupted";
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 use crate::args::Ask;
 use crate::desk::{Desk, Open, Which, failed_send, new_input};
 use crate::exit::{Code, Ended, Failure, code_of, explain};
-use crate::output::Output;
+use crate::output::{How, Output};
 use crate::signals::{Asked, Signals};
-use crate::terminal;
+use crate::{cap, terminal};
 use std::io;
 use std::time::Duration;
 use windlass::Prompt;
-use windlass_kernel::{Command, End, Event, Record, Seq, Tally};
+use windlass_kernel::{Command, End, Event, ReachedCap, Record, Seq, Step, Tally};
 use windlass_runtime::{Follower, Frame, Handle};
 
 /// How often a spinner turns.
@@ -31,8 +31,8 @@ pub async fn carry_out(mut desk: Desk, which: &Which, prompt: Option<Prompt>, mu
     let handle = session.handle().clone();
     let follower = handle.follow(before.next());
     let ended = match begin(&desk, &handle, prompt, before).await {
-        Ok(since) => {
-            Run { handle: handle.clone(), since, resumed: before > Seq(0), interrupts: 0 }
+        Ok(Begun { since, waits }) => {
+            Run { handle: handle.clone(), since, waits, resumed: before > Seq(0), interrupts: 0 }
                 .follow(follower, &mut output, &mut signals)
                 .await
         }
@@ -40,7 +40,11 @@ pub async fn carry_out(mut desk: Desk, which: &Which, prompt: Option<Prompt>, mu
     };
     handle.close().await;
     let (over, tally) = ended?;
-    match output.close(session.id(), &tally) {
+    let how = match &over {
+        Over::Paused(cap) => How::Paused(*cap),
+        _ => How::Ended,
+    };
+    match output.close(session.id(), &tally, how) {
         // Whoever closed our output wants to hear no more.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(unwritable(&error)),
         _ => {}
@@ -51,6 +55,10 @@ pub async fn carry_out(mut desk: Desk, which: &Which, prompt: Option<Prompt>, mu
                 terminal::tell(&format!("windlass: {}", terminal::harmless(&why)));
             }
             code_of(&end)
+        }
+        Over::Paused(cap) => {
+            terminal::tell(&format!("windlass: {}", cap::explain(&cap, session.id())));
+            Code::Limit
         }
         Over::Command => Code::Done,
         Over::CommandFailed => Code::Failed,
@@ -70,8 +78,22 @@ pub fn which(ask: &Ask) -> Which {
     }
 }
 
+/// What was submitted.
+struct Begun {
+    /// It stands here in the log.
+    since: Seq,
+    /// The turn waits at a cap, and nothing behind this event will happen by itself.
+    waits: Option<Seq>,
+}
+
+async fn begin(desk: &Desk, handle: &Handle, prompt: Option<Prompt>, before: Seq) -> Result<Begun, Failure> {
+    let since = submit(desk, handle, prompt, before).await?;
+    let state = handle.state().await.map_err(failed_send)?;
+    Ok(Begun { since, waits: state.paused().map(|_| state.head) })
+}
+
 /// Submits the prompt; without one, what was under way when the session was left goes on.
-async fn begin(desk: &Desk, handle: &Handle, prompt: Option<Prompt>, before: Seq) -> Result<Seq, Failure> {
+async fn submit(desk: &Desk, handle: &Handle, prompt: Option<Prompt>, before: Seq) -> Result<Seq, Failure> {
     if let Some(prompt) = prompt {
         let (command, blobs) = prompt.into_command(new_input);
         return handle.send_with(command, blobs).await.map_err(failed_send);
@@ -92,6 +114,8 @@ async fn begin(desk: &Desk, handle: &Handle, prompt: Option<Prompt>, before: Seq
 /// How a run came to its end.
 enum Over {
     Turn(End),
+    /// The turn waits at a cap.
+    Paused(ReachedCap),
     /// A command that needs no model, or no turn.
     Command,
     CommandFailed,
@@ -105,6 +129,7 @@ struct Run {
     handle: Handle,
     /// What was submitted stands here in the log.
     since: Seq,
+    waits: Option<Seq>,
     resumed: bool,
     interrupts: u32,
 }
@@ -153,6 +178,8 @@ impl Run {
             return Ok(None);
         }
         Ok(match &record.event {
+            _ if self.waits == Some(record.seq) => self.paused().await?,
+            Event::Began { step: Step::Pause { .. } } => self.paused().await?,
             Event::Cleared { .. } => Some(Over::Command),
             Event::Compacted { .. } if self.is_idle().await? => Some(Over::Command),
             Event::CompactionFailed { .. } if self.is_idle().await? => Some(Over::CommandFailed),
@@ -163,6 +190,11 @@ impl Run {
             }
             _ => None,
         })
+    }
+
+    /// Whether the turn waits at a cap still: a new day may have begun meanwhile.
+    async fn paused(&self) -> Result<Option<Over>, Failure> {
+        Ok(self.handle.state().await.map_err(failed_send)?.paused().map(Over::Paused))
     }
 
     async fn is_idle(&self) -> Result<bool, Failure> {

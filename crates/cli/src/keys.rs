@@ -35,7 +35,12 @@ pub struct Key {
     pub in_project: bool,
 }
 
-const PROTOCOLS: [&str; 2] = ["anthropic", "openai"];
+const PROTOCOLS: [&str; 7] = ["anthropic", "chat", "responses", "gemini", "bedrock", "vertex", "openai"];
+/// The words of effort, weakest first.
+pub const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "max"];
+const BACK: [&str; 2] = ["next-turn", "never"];
+/// The longest wait that may be set, in milliseconds: a day.
+const DAY_MS: u64 = 86_400_000;
 
 const fn key(path: &'static str, want: Want, says: &'static str) -> Key {
     Key { path, want, says, in_project: false }
@@ -45,7 +50,7 @@ const fn project(path: &'static str, want: Want, says: &'static str) -> Key {
     Key { path, want, says, in_project: true }
 }
 
-pub const KEYS: [Key; 27] = [
+pub const KEYS: [Key; 54] = [
     project("model", Want::Text, "the model, as PROVIDER/NAME"),
     key("base_url", Want::Text, "where the model is: with /v1 OpenAI's protocol, without Anthropic's"),
     key("permission_mode", Want::OneOf(&MODES), "what may be done unasked"),
@@ -54,7 +59,44 @@ pub const KEYS: [Key; 27] = [
     key("max_output_tokens", Want::Whole(1, 10_000_000), "tokens one answer may have"),
     key("temperature", Want::Number(0.0, 2.0), "how freely the model chooses its words"),
     key("thinking_tokens", Want::Whole(1, 10_000_000), "tokens the model may think with"),
-    key("idle_timeout_ms", Want::Whole(1, 86_400_000), "milliseconds of silence after which a model call is given up"),
+    key("top_p", Want::Number(0.0, 1.0), "the share of likely words the model chooses from"),
+    key("effort", Want::OneOf(&EFFORTS), "how hard the model thinks"),
+    key("tool_choice", Want::Text, "auto, none, any, or a tool's name: what a turn's first answer must call"),
+    key("fallback_model", Want::Text, "the model that speaks while the first is overloaded or out of reach"),
+    key("fallback_back", Want::OneOf(&BACK), "when the first model speaks again"),
+    key("turn_timeout_ms", Want::Whole(1, 30 * DAY_MS), "milliseconds a turn may take"),
+    key(
+        "compact_at_percent",
+        Want::Whole(1, 100),
+        "per cent of the window above which an answer that is too long leads to a compaction",
+    ),
+    key("retry.connect_ms", Want::Whole(1, DAY_MS), "milliseconds until a connection must stand"),
+    key("retry.headers_ms", Want::Whole(1, DAY_MS), "milliseconds until a request is answered"),
+    key("retry.first_event_ms", Want::Whole(1, DAY_MS), "milliseconds from there to the first event"),
+    key("retry.progress_ms", Want::Whole(1, DAY_MS), "milliseconds between events that bring the answer on"),
+    key("retry.max_attempts", Want::Whole(1, 1_000), "attempts at one model call"),
+    key("retry.max_stalls", Want::Whole(0, 1_000), "times a stalled attempt is made again"),
+    key(
+        "retry.base_ms",
+        Want::Whole(1, DAY_MS),
+        "milliseconds before the second attempt; they double with each further one",
+    ),
+    key(
+        "retry.max_wait_ms",
+        Want::Whole(1, DAY_MS),
+        "milliseconds waited at most; who asks for more is not waited for",
+    ),
+    key(
+        "retry.overloads_before_fallback",
+        Want::Whole(1, 1_000),
+        "overloads in a row after which the fallback model speaks",
+    ),
+    key("caps.session_usd", Want::Number(0.0, 1e6), "dollars a session may cost before it asks"),
+    key("caps.session_tokens", Want::Whole(1, 1 << 50), "tokens a session may take before it asks"),
+    key("caps.day_usd", Want::Number(0.0, 1e6), "dollars all sessions of a day (UTC) may cost before they ask"),
+    key("caps.day_tokens", Want::Whole(1, 1 << 50), "tokens all sessions of a day may take before they ask"),
+    key("caps.tree_usd", Want::Number(0.0, 1e6), "dollars an agent and its sub-agents may cost before they ask"),
+    key("caps.tree_tokens", Want::Whole(1, 1 << 50), "tokens an agent and its sub-agents may take before they ask"),
     project("locale", Want::OneOf(&LOCALES), "the language the model is addressed in"),
     key("show_thinking", Want::Truth, "show the model's thinking"),
     key("system_prompt", Want::Text, "text in place of the system prompt"),
@@ -70,9 +112,19 @@ pub const KEYS: [Key; 27] = [
     key("prices.*.cache_write", Want::Number(0.0, 1e6), "dollars per million tokens written to the cache"),
     key("store.path", Want::Text, "the file sessions are kept in"),
     key("store.fsync", Want::OneOf(&FSYNC), "when what is stored is safe from power loss: before effects, or always"),
+    key("otel.endpoint", Want::Text, "the OpenTelemetry collector's base address; without one nothing is sent"),
+    key("otel.headers", Want::Texts, "headers for the collector, each as name=value"),
+    key("otel.capture_content", Want::Truth, "send prompts, answers, arguments and results along"),
     key("providers.*.protocol", Want::OneOf(&PROTOCOLS), "what a provider of your own speaks"),
     key("providers.*.base_url", Want::Text, "where it is"),
     key("providers.*.key_variable", Want::Text, "the environment variable its key is in"),
+    key("providers.*.key_command", Want::Text, "a command that prints its key"),
+    key("providers.*.headers", Want::Texts, "further headers of its requests, as NAME: VALUE"),
+    key(
+        "providers.*.tool_calls",
+        Want::OneOf(&["native", "text"]),
+        "how its models' tool calls arrive, whatever the catalog says",
+    ),
 ];
 
 /// What a path leads to.

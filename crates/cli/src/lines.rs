@@ -34,7 +34,8 @@ fn about(view: &View, event: &Event) -> String {
             format!("{}{}", block_in_a_line(block), if *partial { " (broken off)" } else { "" })
         }
         Event::ModelFinished { stop, spent, .. } => format!("{}, {}", stop_name(*stop), spent_in_words(spent)),
-        Event::ModelFailed { error, .. } => failure(error),
+        Event::ModelFailed { error, spent, .. } if spent.usage == Usage::default() => failure(error),
+        Event::ModelFailed { error, spent, .. } => format!("{}; {}", failure(error), spent_in_words(spent)),
         Event::ModelCancelled { spent, .. } => spent_in_words(spent),
         Event::Judged(judged) => {
             let verdict = format!("{:?}", judged.verdict).to_lowercase();
@@ -52,6 +53,10 @@ fn about(view: &View, event: &Event) -> String {
         Event::Compacted { upto, spent, .. } => format!("{upto} messages, {}", spent_in_words(spent)),
         Event::CompactionFailed { message, .. } => one_line(message, 100),
         Event::TurnFinished { end, .. } => explain(end).unwrap_or_else(|| "done".into()),
+        Event::CacheBroke(broke) => cache_broke(broke),
+        Event::SpendingSeen { scope, spent } => {
+            format!("{scope:?}: {}, {} tokens", Dollars(spent.micro_usd), words::grouped(spent.tokens)).to_lowercase()
+        }
         Event::Cleared { .. } | Event::DeadlinePassed => String::new(),
     }
 }
@@ -76,6 +81,9 @@ fn began(view: &View, step: &Step) -> String {
         }
         Step::Cancel { work } => format!("cancel {work}"),
         Step::Compact => "sum up".into(),
+        Step::Snip { calls } => snipped(calls.len()),
+        Step::SwitchModel { model, why } => switched(view.model(), model, *why),
+        Step::Pause { cap } => format!("pause: {cap}"),
         Step::Finish { .. } => "finish".into(),
     }
 }
@@ -85,7 +93,18 @@ fn configured(change: &Configured) -> String {
     let profile =
         change.profile.as_ref().map(|profile| format!("profile {}, {} turns", profile.name, profile.max_turns));
     let model = change.model.as_ref().map(|model| format!("model {model}"));
-    [model, mode, profile].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let caps =
+        change.caps.filter(|caps| *caps != Caps::default()).map(|caps| format!("caps: {}", caps_in_words(&caps)));
+    [model, mode, profile, caps].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn caps_in_words(caps: &Caps) -> String {
+    let of = |scope: CapScope| {
+        let (name, Cap { micro_usd, tokens }) = (format!("{scope:?}").to_lowercase(), caps.of(scope));
+        let money = micro_usd.map(|micro| format!("{name} {}", Dollars(micro)));
+        [money, tokens.map(|tokens| format!("{name} {} tokens", words::grouped(tokens)))]
+    };
+    Caps::SCOPES.into_iter().flat_map(of).flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn block_in_a_line(block: &ContentBlock) -> String {
@@ -107,7 +126,8 @@ fn stop_name(stop: StopReason) -> String {
 fn spent_in_words(spent: &Spent) -> String {
     let usage = spent.usage;
     let input = words::grouped(usage.input + usage.cache_read + usage.cache_write);
-    format!("{input} tokens in, {} out, {}", words::grouped(usage.output), words::cost(spent.cost_micro_usd))
+    let cost = words::estimated_cost(spent.cost_micro_usd, spent.estimated);
+    format!("{input} tokens in, {} out, {cost}", words::grouped(usage.output))
 }
 
 fn decision(decision: &Decision) -> String {
@@ -116,5 +136,37 @@ fn decision(decision: &Decision) -> String {
         Decision::Deny { note } if note.is_empty() => "denied".into(),
         Decision::Deny { note } => format!("denied ({})", one_line(note, 80)),
         Decision::Words { text } => one_line(text, 80),
+    }
+}
+
+/// That another model speaks, and why.
+pub fn switched(before: &str, model: &str, why: SwitchReason) -> String {
+    let before = if before.is_empty() { "the model" } else { before };
+    let text = match why {
+        SwitchReason::Overloaded => format!("{before} is overloaded: going on with {model}"),
+        SwitchReason::Failed => format!("{before} is out of reach: going on with {model}"),
+        SwitchReason::Back => format!("back to {model}"),
+    };
+    harmless(&text).into_owned()
+}
+
+pub fn snipped(results: usize) -> String {
+    format!("the prompt was too long: {} left out", words::count(results as u64, "old result"))
+}
+
+/// What the provider has to read anew, and whose doing it is.
+pub fn cache_broke(broke: &CacheBroke) -> String {
+    let why = match &broke.cause {
+        CacheBreak::Section { name } => format!("section `{name}` changed"),
+        CacheBreak::Order { name } => format!("the sections stand otherwise from `{name}` on"),
+        CacheBreak::Tools => "the tools changed".into(),
+        CacheBreak::Miss { read, idle_ms } => {
+            let (read, idle) = (words::grouped(*read), words::duration(*idle_ms));
+            format!("the request began as before, {idle} ago, and the provider had kept {read} tokens")
+        }
+    };
+    match broke.tokens {
+        0 => format!("the prompt cache is lost: {why}"),
+        tokens => format!("the prompt cache is lost: {why}; about {} tokens are read anew", words::grouped(tokens)),
     }
 }

@@ -4,11 +4,15 @@
 //! model library's). It is the only crate that reads the environment, the home and the working folder.
 
 mod args;
+mod aws;
 mod bench;
+mod cap;
+mod catalog;
 mod chat;
 mod choose;
 mod clock;
 mod config;
+mod cost;
 mod demo;
 mod desk;
 mod doctor;
@@ -17,12 +21,14 @@ mod environment;
 mod exit;
 mod headless;
 mod kept;
+mod key_command;
 mod keyboard;
 mod keys;
 mod lines;
 mod local;
 mod log;
 mod mock;
+mod models;
 mod near;
 mod output;
 mod printer;
@@ -34,12 +40,13 @@ mod sessions;
 mod settings;
 mod signals;
 mod state;
+mod telemetry;
 mod terminal;
 mod tool;
 mod view;
 mod words;
 
-use args::{Ask, Flags, Line, Noun, ToolVerb};
+use args::{Ask, Flags, Line, ModelsVerb, Noun, ToolVerb};
 use clap::Parser;
 use desk::{Desk, Which};
 use environment::Environment;
@@ -80,6 +87,7 @@ fn run(line: Line) -> Ended {
         None => together(chat::run(desk(environment)?, headless::which(&ask))),
         Some(Noun::Resume { id }) => together(chat::run(desk(environment)?, Which::Id(id))),
         Some(Noun::Sessions { all, json }) => alone(sessions::list(&desk(environment)?, all, json)),
+        Some(Noun::Cost(bill)) => alone(cost::show(&desk(environment)?, &bill)),
         Some(Noun::Log { id, json, from }) => alone(log::show(&desk(environment)?, &id, json, from)),
         Some(Noun::State { id, at, json }) => alone(state::show(&desk(environment)?, &id, at, json)),
         Some(Noun::Send { id, text }) => alone(send::send(&desk(environment)?, &id, &text)),
@@ -89,11 +97,20 @@ fn run(line: Line) -> Ended {
         Some(Noun::Tool { verb: ToolVerb::Run { name, input, json } }) => {
             together(tool::run(&desk(environment)?, &name, &input, json))
         }
+        Some(Noun::Models { verb }) => models(&Desk::without_store(flags, environment)?, verb),
         Some(Noun::Mock(stage)) => alone(mock::serve(stage)),
         Some(Noun::Demo(wish)) => alone(demo::run(wish, environment)),
         Some(Noun::Doctor) => alone(doctor::examine(flags, environment)),
         Some(Noun::Config) => effective::show(&Desk::without_store(flags, environment)?),
         Some(Noun::Bench { sessions, prompt }) => alone(bench::run(desk(environment)?, sessions, &prompt)),
+    }
+}
+
+fn models(desk: &Desk, verb: ModelsVerb) -> Ended {
+    match verb {
+        ModelsVerb::List { provider, all, json } => models::list(desk, provider.as_deref(), all, json),
+        ModelsVerb::Refresh { provider } => alone(models::refresh(desk, provider.as_deref())),
+        ModelsVerb::Test { model, json } => alone(models::test(desk, &model, json)),
     }
 }
 

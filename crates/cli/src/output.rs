@@ -8,13 +8,22 @@ use crate::view::{Piece, Taste, View};
 use crate::words;
 use serde_json::json;
 use std::io::{self, Write};
-use windlass_kernel::{Event, Record, SessionId, Step, StopReason, Tally};
+use windlass_kernel::{Event, ReachedCap, Record, SessionId, Step, StopReason, Tally};
 use windlass_runtime::Frame;
 
 pub enum Output {
     Text(Box<Text>),
     Json,
     Events,
+}
+
+/// How a run is over.
+#[derive(Clone, Copy)]
+pub enum How {
+    /// As the tally says.
+    Ended,
+    /// The turn waits at a cap.
+    Paused(ReachedCap),
 }
 
 /// The model's words on stdout, all the rest on stderr.
@@ -64,10 +73,10 @@ impl Output {
     }
 
     /// The end of the run.
-    pub fn close(&mut self, session: SessionId, tally: &Tally) -> io::Result<()> {
+    pub fn close(&mut self, session: SessionId, tally: &Tally, how: How) -> io::Result<()> {
         match self {
             Output::Events => Ok(()),
-            Output::Json => object(session, tally),
+            Output::Json => object(session, tally, how),
             Output::Text(text) => text.close(session, tally),
         }
     }
@@ -93,15 +102,22 @@ fn event(record: &Record) -> io::Result<()> {
     stdout.flush()
 }
 
-fn object(session: SessionId, tally: &Tally) -> io::Result<()> {
+fn object(session: SessionId, tally: &Tally, how: How) -> io::Result<()> {
+    let end = match how {
+        How::Ended => json!(tally.end),
+        How::Paused(ReachedCap { scope, cap, spent }) => {
+            json!({"type": "paused", "scope": scope, "cap": cap, "spent": spent})
+        }
+    };
     let object = json!({
         "session": session,
         "text": tally.text,
-        "end": tally.end,
+        "end": end,
         "model_calls": tally.model_calls,
         "tool_runs": tally.tool_runs,
         "usage": tally.usage,
         "cost_usd": tally.cost_micro_usd.map(|micro| micro as f64 / 1e6),
+        "estimated": tally.estimated,
         "took_ms": tally.took_ms,
     });
     let mut stdout = io::stdout().lock();

@@ -11,6 +11,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 use windlass::Prompt;
 use windlass_kernel::Origin;
+use windlass_tools::Checker;
 
 /// Bytes of stdin that a prompt may take in.
 const STDIN_BYTES: u64 = 10 << 20;
@@ -39,6 +40,9 @@ pub fn assemble(ask: &Ask, environment: &Environment) -> Result<Option<Prompt>, 
     if let Some(file) = &ask.data {
         prompt = prompt.data(data(file)?);
     }
+    if let Some(schema) = &ask.json_schema {
+        prompt = prompt.output_schema(json_schema(schema)?);
+    }
     for file in &ask.images {
         let bytes = bytes(file, "--image", IMAGE_BYTES)?;
         prompt = prompt.image(media_type(file, &bytes)?, bytes);
@@ -46,9 +50,26 @@ pub fn assemble(ask: &Ask, environment: &Environment) -> Result<Option<Prompt>, 
     Ok(Some(prompt))
 }
 
+/// The schema in a file, or the one written out; checked here, before a model is paid.
+fn json_schema(given: &str) -> Result<Value, Failure> {
+    let refused = |problem: String| Failure::usage(format!("--json-schema {given}: {problem}"));
+    let text = match given.trim_start().starts_with('{') {
+        true => given.to_owned(),
+        false => std::fs::read_to_string(given).map_err(|error| {
+            refused(format!("the file can't be read ({error}); give a file, or the schema itself: '{{\"type\": …}}'"))
+        })?,
+    };
+    let schema: Value = serde_json::from_str(&text).map_err(|error| refused(format!("it is no JSON: {error}")))?;
+    match schema.is_object() {
+        true => Checker::compile(&schema).map_err(|problem| refused(format!("it is no JSON Schema: {problem}")))?,
+        false => return Err(refused("a schema is a JSON object".into())),
+    };
+    Ok(schema)
+}
+
 /// With nothing said, a session that is taken up goes on with what was under way; what is attached has no prompt.
 fn nothing_said(ask: &Ask) -> Result<Option<Prompt>, Failure> {
-    let attached = ask.data.is_some() || ask.intent.is_some() || !ask.images.is_empty();
+    let attached = ask.data.is_some() || ask.json_schema.is_some() || ask.intent.is_some() || !ask.images.is_empty();
     if !attached && (ask.go_on || ask.resume.is_some()) {
         return Ok(None);
     }

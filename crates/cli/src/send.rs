@@ -21,6 +21,7 @@ pub async fn send(desk: &Desk, id: &str, text: &str) -> Ended {
         data: None,
         intent: None,
         constraints: vec![],
+        output_schema: None,
     };
     let input = Input { id: input, command: Command::Prompt(Box::new(prompt)), at: clock::now_ms() };
     desk.store.enqueue(found.session, input).await?;

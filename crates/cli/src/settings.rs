@@ -6,10 +6,11 @@ use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::kept;
 use crate::keys::Value;
+use crate::telemetry::Wish;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use windlass::llm::Prices;
-use windlass_kernel::{Parameters, PermissionMode, Profile};
+use windlass::llm::{Clocks, Prices};
+use windlass_kernel::{Cap, Caps, Effort, Fallback, FallbackBack, Parameters, PermissionMode, Profile, ToolChoice};
 use windlass_policy::{Policy, Rule};
 use windlass_prompt::Locale;
 use windlass_tools::ToolSettings;
@@ -25,7 +26,9 @@ pub struct Settings {
     pub mode: PermissionMode,
     pub profile: Profile,
     pub parameters: Parameters,
-    pub idle_timeout_ms: u64,
+    pub clocks: Clocks,
+    /// Caps that hold from now on, also for a session that is taken up.
+    pub caps: Caps,
     pub locale: Locale,
     pub show_thinking: bool,
     pub verbose: bool,
@@ -35,6 +38,7 @@ pub struct Settings {
     pub shelf: Shelf,
     pub store_path: PathBuf,
     pub always_sync: bool,
+    pub telemetry: Wish,
     /// What the command line itself says of a session that is taken up.
     pub said: Said,
 }
@@ -61,7 +65,8 @@ impl Settings {
             mode: mode(config.text("permission_mode").unwrap_or_default()),
             profile: profile(&config),
             parameters: parameters(&config),
-            idle_timeout_ms: config.whole("idle_timeout_ms").unwrap_or(IDLE_TIMEOUT_MS),
+            clocks: clocks(&config),
+            caps: caps(&config),
             locale: if config.text("locale") == Some("zh") { Locale::Zh } else { Locale::En },
             show_thinking: truth("show_thinking"),
             verbose: flags.verbose,
@@ -71,14 +76,27 @@ impl Settings {
             shelf: flags.store.unwrap_or_default(),
             store_path: environment.resolve(config.text("store.path").unwrap_or_default()),
             always_sync: config.text("store.fsync") == Some("always"),
-            said: Said { model: said("model") || said("base_url"), profile: said("profile") || said("max_turns") },
+            telemetry: Wish::read(&config, environment)?,
+            said: Said { model: said("model") || said("base_url"), profile: LOOP_KEYS.iter().any(|key| said(key)) },
             config,
         })
     }
 }
 
-/// Milliseconds of silence after which a model call is given up, where nothing else is said.
-const IDLE_TIMEOUT_MS: u64 = 120_000;
+/// The keys that make a session's profile, but for its caps.
+const LOOP_KEYS: [&str; 11] = [
+    "profile",
+    "max_turns",
+    "turn_timeout_ms",
+    "compact_at_percent",
+    "fallback_model",
+    "fallback_back",
+    "retry.max_attempts",
+    "retry.max_stalls",
+    "retry.base_ms",
+    "retry.max_wait_ms",
+    "retry.overloads_before_fallback",
+];
 
 /// Tokens of one answer, where nothing else is said.
 const MAX_OUTPUT_TOKENS: u64 = 16_384;
@@ -103,12 +121,17 @@ fn entry(path: &str, value: Value, source: &str) -> Entry {
 /// What holds where nothing is said.
 fn defaults(environment: &Environment) -> Layer {
     let text = |text: &str| Value::Text(text.to_owned());
+    let clocks = Clocks::default();
     let store = environment.data_dir.join("windlass.db");
     let values = [
         ("permission_mode", text("default")),
         ("profile", text("default")),
         ("max_output_tokens", Value::Whole(MAX_OUTPUT_TOKENS)),
-        ("idle_timeout_ms", Value::Whole(IDLE_TIMEOUT_MS)),
+        ("fallback_back", text("next-turn")),
+        ("retry.connect_ms", Value::Whole(clocks.connect_ms)),
+        ("retry.headers_ms", Value::Whole(clocks.headers_ms)),
+        ("retry.first_event_ms", Value::Whole(clocks.first_event_ms)),
+        ("retry.progress_ms", Value::Whole(clocks.progress_ms)),
         ("locale", text("en")),
         ("show_thinking", Value::Truth(false)),
         ("store.path", text(&store.display().to_string())),
@@ -134,6 +157,9 @@ fn typed(flags: &Flags) -> Layer {
         rules("rules.deny", "--deny", &flags.deny),
         text("profile", "--profile", &flags.profile),
         flags.max_turns.map(|turns| entry("max_turns", Value::Whole(turns.into()), "--max-turns")),
+        text("fallback_model", "--fallback-model", &flags.fallback_model),
+        text("effort", "--effort", &flags.effort),
+        flags.max_cost.map(|dollars| entry("caps.session_usd", Value::Number(dollars), "--max-cost")),
         text("append_system_prompt", "--append-system-prompt", &flags.append_system_prompt),
         text("system_prompt", "--system-prompt", &flags.system_prompt),
         flags.show_thinking.then(|| entry("show_thinking", Value::Truth(true), "--show-thinking")),
@@ -164,18 +190,84 @@ fn mode(name: &str) -> PermissionMode {
 
 fn profile(config: &Config) -> Profile {
     let mut profile = config.text("profile").and_then(Profile::named).unwrap_or_default();
-    if let Some(turns) = config.whole("max_turns") {
-        profile.max_turns = u32::try_from(turns).unwrap_or(u32::MAX);
-    }
+    let count = |path: &str| config.whole(path).map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+    profile.max_turns = count("max_turns").unwrap_or(profile.max_turns);
+    profile.max_model_errors = count("retry.max_attempts").unwrap_or(profile.max_model_errors);
+    profile.turn_timeout_ms = config.whole("turn_timeout_ms").or(profile.turn_timeout_ms);
+    let percent = config.whole("compact_at_percent").and_then(|percent| u8::try_from(percent).ok());
+    profile.compact_at_percent = percent.unwrap_or(profile.compact_at_percent);
+    let retry = &mut profile.retry;
+    retry.base_ms = config.whole("retry.base_ms").unwrap_or(retry.base_ms);
+    retry.max_wait_ms = config.whole("retry.max_wait_ms").unwrap_or(retry.max_wait_ms);
+    retry.max_stalls = count("retry.max_stalls").unwrap_or(retry.max_stalls);
+    let overloads = count("retry.overloads_before_fallback");
+    retry.overloads_before_fallback = overloads.unwrap_or(retry.overloads_before_fallback);
+    profile.fallback = config.text("fallback_model").map(|model| Fallback {
+        model: model.to_owned(),
+        back: if config.text("fallback_back") == Some("never") { FallbackBack::Never } else { FallbackBack::NextTurn },
+    });
+    profile.caps = caps(config);
     profile
+}
+
+fn caps(config: &Config) -> Caps {
+    let cap = |scope: &str| Cap {
+        micro_usd: config
+            .at(&["caps", &format!("{scope}_usd")])
+            .and_then(|entry| entry.value.as_number())
+            .map(micro_usd),
+        tokens: config.at(&["caps", &format!("{scope}_tokens")]).and_then(|entry| entry.value.as_whole()),
+    };
+    Caps { session: cap("session"), day: cap("day"), tree: cap("tree") }
+}
+
+fn micro_usd(dollars: f64) -> u64 {
+    (dollars * 1_000_000.0).round() as u64
+}
+
+fn clocks(config: &Config) -> Clocks {
+    let usual = Clocks::default();
+    let clock =
+        |name: &str, usual: u64| config.at(&["retry", name]).and_then(|entry| entry.value.as_whole()).unwrap_or(usual);
+    Clocks {
+        connect_ms: clock("connect_ms", usual.connect_ms),
+        headers_ms: clock("headers_ms", usual.headers_ms),
+        first_event_ms: clock("first_event_ms", usual.first_event_ms),
+        progress_ms: clock("progress_ms", usual.progress_ms),
+    }
 }
 
 fn parameters(config: &Config) -> Parameters {
     let tokens = |path: &str| config.whole(path).and_then(|tokens| u32::try_from(tokens).ok());
+    let number = |path: &str| config.get(path).and_then(|entry| entry.value.as_number());
     Parameters {
         max_tokens: tokens("max_output_tokens").unwrap_or(MAX_OUTPUT_TOKENS as u32),
-        temperature: config.get("temperature").and_then(|entry| entry.value.as_number()),
+        temperature: number("temperature"),
+        top_p: number("top_p"),
         thinking_tokens: tokens("thinking_tokens"),
+        effort: config.text("effort").and_then(effort),
+        tool_choice: config.text("tool_choice").map_or(ToolChoice::Auto, tool_choice),
+    }
+}
+
+fn effort(word: &str) -> Option<Effort> {
+    Some(match word {
+        "none" => Effort::None,
+        "minimal" => Effort::Minimal,
+        "low" => Effort::Low,
+        "medium" => Effort::Medium,
+        "high" => Effort::High,
+        "max" => Effort::Max,
+        _ => return None,
+    })
+}
+
+fn tool_choice(word: &str) -> ToolChoice {
+    match word {
+        "auto" => ToolChoice::Auto,
+        "none" => ToolChoice::None,
+        "any" => ToolChoice::Any,
+        name => ToolChoice::Tool { name: name.to_owned() },
     }
 }
 
@@ -234,11 +326,11 @@ mod tests {
     #[test]
     fn s4_03_limits_prompts_tools_and_rules_are_settings() {
         let flags =
-            ["--max-turns", "10", "--config", "tools.bash.timeout_ms=60000", "--config", "idle_timeout_ms=60000"];
+            ["--max-turns", "10", "--config", "tools.bash.timeout_ms=60000", "--config", "retry.progress_ms=60000"];
         let settings = load(&flags).unwrap();
         assert_eq!(settings.profile.max_turns, 10);
         assert_eq!(settings.tools["bash"].timeout_ms, Some(60_000));
-        assert_eq!(settings.idle_timeout_ms, 60_000);
+        assert_eq!(settings.clocks.progress_ms, 60_000);
         assert_eq!(settings.store_path, Path::new("/nowhere/d/windlass.db"));
     }
 

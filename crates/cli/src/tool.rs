@@ -108,7 +108,7 @@ fn permit(desk: &Desk, name: &str, input: &Value, plan: &CallPlan) -> Result<(),
 fn workspace(desk: &Desk) -> Result<Workspace, Failure> {
     let session = SessionId(uuid::Uuid::now_v7());
     let providers = choose::providers(&desk.settings.config, &desk.environment)?;
-    let keys = providers.names().filter_map(|name| providers.get(name)).map(|provider| provider.key_variable.as_str());
+    let keys = choose::key_variables(&desk.settings.config, &desk.environment, &providers);
     Ok(Workspace {
         session,
         cwd: desk.folder.clone(),

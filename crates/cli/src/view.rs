@@ -2,6 +2,7 @@
 //! the log.
 
 use crate::exit::explain;
+use crate::lines::{cache_broke, snipped, switched};
 use crate::terminal::{Look, Shade, harmless, one_line};
 use crate::words;
 use serde_json::Value;
@@ -13,6 +14,9 @@ use windlass_runtime::{DeltaFrame, DeltaKind, Frame};
 const REASON_CHARS: usize = 400;
 /// Lines of a tool's output that `-v` shows.
 const OUTPUT_LINES: usize = 40;
+
+/// Stands behind what was said before a call broke off: the next attempt begins anew.
+const BROKEN_OFF: &str = " [broken off]";
 
 /// Something to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +52,8 @@ pub struct View {
     speaking: bool,
     /// Failed model calls of this turn that were told.
     failures: u32,
+    /// The model that was asked last, as `PROVIDER/NAME`.
+    model: String,
 }
 
 #[derive(Debug)]
@@ -96,6 +102,11 @@ impl View {
         }
     }
 
+    /// The model that was asked last, as `PROVIDER/NAME`; empty: none was.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
     fn delta(&mut self, delta: &DeltaFrame) -> Vec<Piece> {
         let piece = match delta.delta {
             DeltaKind::Text => Piece::Text,
@@ -109,7 +120,7 @@ impl View {
     fn record(&mut self, record: &Record) -> Vec<Piece> {
         self.note(&record.event);
         let line = match &record.event {
-            Event::BlockFinished { work, index, block, .. } => return self.block(*work, *index, block),
+            Event::BlockFinished { work, index, block, partial } => return self.block(*work, *index, block, *partial),
             Event::Prompted(prompted) if prompted.origin == Origin::Inbox => {
                 Some(self.dim(&format!("> {}", one_line(&text_of(&prompted.blocks), REASON_CHARS))))
             }
@@ -123,6 +134,15 @@ impl View {
             Event::Judged(judged) => self.judged(judged),
             Event::ToolFinished(finished) => Some(self.finished(finished)),
             Event::Began { step: Step::Close { calls, why } } => Some(self.closed(calls, *why)),
+            Event::Began { step: Step::SwitchModel { model, why } } => {
+                Some(self.dim(&format!("  {}", switched(&self.model, model, *why))))
+            }
+            Event::Began { step: Step::Snip { calls } } => Some(self.dim(&format!("  {}", snipped(calls.len())))),
+            Event::CacheBroke(broke) if broke.tokens > 0 => Some(self.dim(&format!("  {}", cache_broke(broke)))),
+            Event::StopBlocked { text, repair: true, .. } => Some(self.dim(&format!(
+                "  the answer does not fit the wanted schema, and the model is told: {}",
+                one_line(text, REASON_CHARS)
+            ))),
             Event::StopBlocked { text, .. } => {
                 Some(self.dim(&format!("  a check sent the model back to work: {}", one_line(text, REASON_CHARS))))
             }
@@ -152,6 +172,9 @@ impl View {
                 self.open = None;
             }
             Event::Began { step: Step::CallModel | Step::Compact } => self.speaking = true,
+            Event::ModelCalled(called) if called.role != ModelRole::Compaction => {
+                self.model = format!("{}/{}", called.provider, called.model);
+            }
             Event::Began { step: Step::RunTool { call } } => self.running.push(call.clone()),
             Event::ToolFinished(finished) => self.running.retain(|call| *call != finished.call),
             Event::ModelFinished { .. } | Event::ModelCancelled { .. } => {
@@ -169,7 +192,7 @@ impl View {
     }
 
     /// What is not yet shown of a block: all of it where its deltas were not.
-    fn block(&mut self, work: Seq, index: u32, block: &ContentBlock) -> Vec<Piece> {
+    fn block(&mut self, work: Seq, index: u32, block: &ContentBlock, partial: bool) -> Vec<Piece> {
         let (text, piece): (&str, fn(String) -> Piece) = match block {
             ContentBlock::Text { text } => (text, Piece::Text),
             ContentBlock::Thinking { thinking, .. } if self.taste.thinking => (thinking, Piece::Thinking),
@@ -184,7 +207,8 @@ impl View {
         };
         let rest = text.get(shown..).unwrap_or_default();
         let rest = (!rest.is_empty()).then(|| piece(harmless(rest).into_owned()));
-        rest.into_iter().chain([Piece::End]).collect()
+        let mark = partial.then(|| piece(BROKEN_OFF.into()));
+        rest.into_iter().chain(mark).chain([Piece::End]).collect()
     }
 
     fn judged(&self, judged: &Judged) -> Option<String> {
@@ -386,6 +410,30 @@ mod tests {
                                    "reason": "allow it with --allow edit or --yes", "access": "write", "on_crash": "unknown"}));
         let line = shown(Taste::default(), &[call, judged]);
         assert_eq!(line, "  edit config.toml  denied: allow it with --allow edit or --yes\n");
+    }
+
+    #[test]
+    fn another_model_a_lost_cache_and_a_repair_are_told() {
+        let called = json!({"type": "model_called", "work": 3, "role": "main", "provider": "anthropic", "model": "x",
+                            "parameters": {"max_tokens": 1}, "attempt": 1, "sections": [],
+                            "tools": {"hash": "h", "bytes": 2}});
+        let began = |step: Value| record(json!({"type": "began", "step": step}));
+        let frames = [
+            record(called),
+            began(json!({"type": "switch_model", "model": "openai/y", "why": "overloaded"})),
+            began(json!({"type": "switch_model", "model": "anthropic/x", "why": "back"})),
+            began(json!({"type": "snip", "calls": ["c1", "c2"]})),
+            record(json!({"type": "cache_broke", "work": 3, "cause": {"type": "section", "name": "env"},
+                          "tokens": 12000})),
+            record(json!({"type": "stop_blocked", "work": 3, "text": "`age` is missing", "repair": true})),
+        ];
+        insta::assert_snapshot!(shown(Taste::default(), &frames), @"
+          anthropic/x is overloaded: going on with openai/y
+          back to anthropic/x
+          the prompt was too long: 2 old results left out
+          the prompt cache is lost: section `env` changed; about 12,000 tokens are read anew
+          the answer does not fit the wanted schema, and the model is told: `age` is missing
+        ");
     }
 
     #[test]

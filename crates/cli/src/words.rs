@@ -43,6 +43,12 @@ pub fn cost(micro_usd: Option<u64>) -> String {
     }
 }
 
+/// The same; `~` before a cost that stands on estimates.
+pub fn estimated_cost(micro_usd: Option<u64>, estimated: bool) -> String {
+    let mark = if estimated && micro_usd.is_some() { "~" } else { "" };
+    format!("{mark}{}", cost(micro_usd))
+}
+
 /// `3 model calls, 2 tool runs`.
 pub fn calls(model_calls: u32, tool_runs: u32) -> String {
     format!("{}, {}", count(model_calls.into(), "model call"), count(tool_runs.into(), "tool run"))
@@ -57,7 +63,7 @@ pub fn summary(tally: &Tally) -> String {
         count(tally.tool_runs.into(), "tool run"),
         grouped(input + cache_read + cache_write),
         grouped(output),
-        cost(tally.cost_micro_usd),
+        estimated_cost(tally.cost_micro_usd, tally.estimated),
         duration(tally.took_ms)
     )
 }
@@ -99,6 +105,12 @@ mod tests {
     fn s3_48_an_unknown_cost_is_never_zero() {
         assert_eq!(cost(None), "cost unknown");
         assert_eq!([cost(Some(12_345)), cost(Some(7)), cost(Some(2_500_000))], ["$0.0123", "$0.000007", "$2.5000"]);
+    }
+
+    #[test]
+    fn a_cost_that_is_estimated_is_marked() {
+        assert_eq!(estimated_cost(Some(12_345), true), "~$0.0123");
+        assert_eq!(estimated_cost(None, true), "cost unknown");
     }
 
     #[test]

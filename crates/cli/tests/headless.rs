@@ -10,7 +10,7 @@ use std::process::Stdio;
 fn stdout_gets_the_final_text_alone() {
     let stage = Stage::new(READER);
     stage.write("notes.txt", "The secret is plum.\n");
-    let told = stage.run(&["-p", "What is the secret?"]).code(0);
+    let told = stage.run(&["-p", "What is the secret?", "--model", "anthropic/unpriced"]).code(0);
     assert_eq!(told.out, "The secret is plum.\n");
     told.err_has("Let me look.").err_has("  read notes.txt").err_has("2 rounds, 1 tool run,").err_has("cost unknown");
 }
@@ -18,12 +18,12 @@ fn stdout_gets_the_final_text_alone() {
 #[test]
 fn json_is_one_object_at_the_end() {
     let stage = Stage::new(HELLO);
-    let told = stage.run(&["-p", "hi", "--output-format", "json"]).code(0);
+    let told = stage.run(&["-p", "hi", "--output-format", "json", "--model", "anthropic/unpriced"]).code(0);
     let object: Value = serde_json::from_str(&told.out).expect("stdout is one object");
     assert_eq!(object["text"], "Hello from the model.");
     assert_eq!(object["end"], json!({"type": "done"}));
     assert_eq!((&object["model_calls"], &object["tool_runs"]), (&json!(1), &json!(0)));
-    assert_eq!(object["cost_usd"], Value::Null);
+    assert_eq!((&object["cost_usd"], &object["estimated"]), (&Value::Null, &json!(false)));
     assert!(object["usage"]["input"].as_u64() > Some(0) && object["took_ms"].is_u64());
     assert_eq!(object["session"], stage.newest());
 }
@@ -164,12 +164,12 @@ fn a_model_that_refuses_the_request_is_told_once_with_its_words() {
 fn s3_48_the_cost_is_tracked_where_the_price_is_known() {
     let script = "[[step]]\nblocks = [{ text = \"Hi.\" }]\nusage = { input = 1000, output = 100 }\n";
     let stage = Stage::new(script);
-    stage.configure("[prices.\"anthropic/claude-sonnet-4-5\"]\ninput = 3\noutput = 15\n");
+    stage.configure("model = \"anthropic/priced\"\n[prices.\"anthropic/priced\"]\ninput = 3\noutput = 15\n");
     let told = stage.run(&["-p", "hi", "--output-format", "json"]).code(0);
     let object: Value = serde_json::from_str(&told.out).expect("stdout is one object");
     assert_eq!(object["cost_usd"], json!(0.0045));
     let stage = Stage::new(script);
-    stage.configure("[prices.\"anthropic/claude-sonnet-4-5\"]\ninput = 3\noutput = 15\n");
+    stage.configure("model = \"anthropic/priced\"\n[prices.\"anthropic/priced\"]\ninput = 3\noutput = 15\n");
     stage.run(&["-p", "hi"]).code(0).err_has("1,000 tokens in, 100 out, $0.0045");
 }
 

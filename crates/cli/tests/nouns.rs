@@ -161,7 +161,7 @@ fn the_scripted_model_serves_alone_and_ends_with_a_signal() {
 fn the_doctor_looks_at_everything() {
     let stage = with_a_session();
     let told = stage.run(&["doctor"]).code(0).out_has("event schema 1").out_has("1 newest log folded: whole");
-    told.out_has("1 session").out_has("Ollama").out_has("anthropic/claude-sonnet-4-5");
+    told.out_has("1 session").out_has("Ollama").out_has("anthropic/claude-sonnet-5-5");
 }
 
 #[test]

@@ -54,7 +54,10 @@ impl Session {
     pub async fn submit(&self, prompt: impl Into<Prompt>) -> Result<Turn, SendError> {
         let (command, blobs) = prompt.into().into_command(|| InputId((self.new_id)()));
         let seq = self.handle.send_with(command, blobs).await?;
-        Ok(Turn::of(&self.handle, seq, Until::Submitted))
+        let mut turn = Turn::of(&self.handle, seq, Until::Submitted);
+        // Of a session that waits already, no further event tells that it does.
+        turn.paused = self.handle.state().await?.paused();
+        Ok(turn)
     }
 
     /// Submits a prompt and waits for the end of its turn.

@@ -132,3 +132,14 @@ async fn what_is_seen_of_others_is_told_at_the_opening_and_when_it_matters() {
     agent.resume(session.id()).await.unwrap().handle().close().await;
     assert_eq!(told().await[2..], [(CapScope::Day, 0)]);
 }
+
+#[tokio::test]
+async fn a_prompt_for_a_paused_session_is_told_that_it_waits() {
+    let workshop = Workshop::playing(TWO_CALLS);
+    let profile = capped(Cap { micro_usd: None, tokens: Some(1_500) });
+    let agent = workshop.agent().profile(profile).build().unwrap();
+    let session = agent.open().await.unwrap();
+    for _ in 0..2 {
+        assert!(matches!(soon(session.run("go")).await, Err(RunError::Paused(_))));
+    }
+}

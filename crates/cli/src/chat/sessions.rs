@@ -12,6 +12,7 @@ impl Chat {
         self.questions = asking
             .map(|(call, question)| Waiting { call: call.id.clone(), question: Box::new(question.clone()) })
             .collect();
+        self.cap = state.paused();
         let follower = handle.follow(before.next());
         self.open = Some(Following { handle, follower });
         Ok(())
@@ -103,7 +104,9 @@ impl Chat {
     /// Interrupts what is under way, and lays the session down.
     pub(super) async fn leave(&mut self) {
         let Some(Following { handle, follower }) = &mut self.open else { return };
-        if self.busy && handle.send(Command::Interrupt { by: "exit".into() }).await.is_ok() {
+        // A turn that waits at a cap stays parked: who comes back is asked again.
+        let works = self.busy && self.cap.is_none();
+        if works && handle.send(Command::Interrupt { by: "exit".into() }).await.is_ok() {
             let ended = async {
                 while let Some(Ok(frame)) = follower.next().await {
                     if matches!(&frame, Frame::Record(record) if matches!(record.event, Event::TurnFinished { .. })) {
