@@ -102,6 +102,8 @@ fn desk(wish: &Wish, environment: Environment, stage: &Stage, base_url: &str) ->
         config.push(format!("tools.{tool}.enabled=false"));
     }
     let flags = Flags {
+        // A name without a price: nothing is paid here.
+        model: Some("anthropic/scripted".into()),
         base_url: Some(base_url.to_owned()),
         permission_mode: Some("accept-edits".into()),
         config,
