@@ -8,13 +8,15 @@ use std::process::Command;
 
 /// What goes into the archive beside the binary.
 const PAPERS: [&str; 3] = ["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
+/// With everything the command can do.
+const BUILD: [&str; 7] = ["build", "--profile", "dist", "--package", "windlass-cli", "--features", "otel"];
 /// Largest binary we promise, in MB.
 const PROMISED_MB: f64 = 40.0;
 
 pub fn run(args: &[String]) -> Result<()> {
     Flags::new("dist", args).end("no arguments")?;
     let project = Project::find()?;
-    run_command(project.cargo().args(["build", "--profile", "dist", "--package", "windlass-cli"]))?;
+    run_command(project.cargo().args(BUILD))?;
     let binary = project.built("dist", "windlass");
     let version = version(&binary)?;
     let name = format!("windlass-{version}-{}", host()?);

@@ -6,6 +6,7 @@ mod crash;
 mod demo;
 mod dist;
 mod docs;
+mod faults;
 mod flags;
 mod machine;
 mod mock;
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 /// A chore: its name, what it does, and its door.
 type Chore = (&'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 9] = [
+const CHORES: [Chore; 10] = [
     ("demo", "watch an agent change a file, without a key", demo::run),
     ("test", "set up the machine, then check everything", test::run),
     ("docs", "run the commands of the README and the guide", docs::run),
@@ -30,6 +31,7 @@ const CHORES: [Chore; 9] = [
     ("spec", "print every requirement with its tests", spec::run),
     ("sim", "let chance at the kernel", sim::run),
     ("crash", "kill the agent at random and look what is lost", crash::run),
+    ("faults", "play the model's bad days against the command", faults::run),
     ("bench", "measure what the agent costs, beside the floor", bench::run),
     ("dist", "build the archive that is handed out", dist::run),
 ];

@@ -21,6 +21,9 @@ pub struct Request {
     pub conn: u64,
     pub at: At,
     pub sid: String,
+    /// The script's step that answered; none if the server refused the request by itself.
+    #[serde(default)]
+    pub step: Option<String>,
     pub status: u16,
     pub gone: bool,
     #[serde(default)]

@@ -2,7 +2,7 @@
 
 use crate::mock::Mock;
 use crate::project::{self, Project, shown};
-use crate::{clients, crash, docs, machine, sim, tidy};
+use crate::{clients, crash, docs, faults, machine, sim, tidy};
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
@@ -10,6 +10,8 @@ use std::time::Instant;
 
 /// Seeds of the short simulation.
 const SIM_RUNS: &str = "2000";
+/// What the command can do beyond its default, so that all of it is tested.
+const WHOLE: [&str; 2] = ["--features", "windlass-cli/otel"];
 /// Kills of the short crash test.
 const CRASH_KILLS: &str = "40";
 
@@ -25,7 +27,7 @@ const HELD: Sum = Sum { passed: 1, failed: 0 };
 
 type Stage = (&'static str, fn(&Project) -> Result<Sum>);
 
-const STAGES: [Stage; 12] = [
+const STAGES: [Stage; 13] = [
     ("set-up", set_up),
     ("formatting", formatting),
     ("clippy", clippy),
@@ -38,6 +40,7 @@ const STAGES: [Stage; 12] = [
     ("simulation", |_| sim::run(&words(&["--runs", SIM_RUNS])).map(|()| HELD)),
     ("mutants of the simulation", |_| sim::run(&words(&["--mutants"])).map(|()| HELD)),
     ("crashes", |_| crash::run(&words(&["--built", "--kills", CRASH_KILLS])).map(|()| HELD)),
+    ("faults", |_| faults::run(&words(&["--built", "--failed"])).map(|()| HELD)),
 ];
 
 pub fn run(args: &[String]) -> Result<()> {
@@ -88,7 +91,8 @@ fn formatting(project: &Project) -> Result<Sum> {
 
 fn clippy(project: &Project) -> Result<Sum> {
     let mut command = project.cargo();
-    command.args(["clippy", "--workspace", "--all-targets", "--features", "xtask/bench", "--", "-D", "warnings"]);
+    command.args(["clippy", "--workspace", "--all-targets", "--features", "xtask/bench"]);
+    command.args(WHOLE).args(["--", "-D", "warnings"]);
     project::run(&mut command)?;
     Ok(HELD)
 }
@@ -101,17 +105,18 @@ fn tests(project: &Project) -> Result<Sum> {
     } else {
         command.args(["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"]);
     }
+    command.args(WHOLE);
     clients::offer(project, &mut command)?;
     counted(&mut command)
 }
 
 fn doc_tests(project: &Project) -> Result<Sum> {
-    counted(project.cargo().args(["test", "--doc", "--workspace", "--no-fail-fast"]))
+    counted(project.cargo().args(["test", "--doc", "--workspace", "--no-fail-fast"]).args(WHOLE))
 }
 
 /// What the stages after this one start; already built by the tests, as a rule.
 fn programs(project: &Project) -> Result<Sum> {
-    project::run(project.cargo().args(["build", "--workspace", "--bins", "--examples"]))?;
+    project::run(project.cargo().args(["build", "--workspace", "--bins", "--examples"]).args(WHOLE))?;
     Ok(HELD)
 }
 

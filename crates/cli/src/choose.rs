@@ -43,6 +43,7 @@ fn own(config: &Config, environment: &Environment, name: &str, providers: &Provi
         Some(url) => providers.moved(name, url),
         // A part of its address that nobody gives is not missed where --base-url gives it all.
         None => match (providers.get(name), config.text("base_url")) {
+            (Ok(Some(known)), Some(url)) if known.base_url.is_empty() => providers.moved(name, url),
             (Ok(known), _) => known,
             (Err(_), Some(url)) => providers.moved(name, url),
             (Err(problem), None) => return Err(Failure::usage(problem)),
@@ -315,6 +316,15 @@ mod tests {
         assert!(missing.message.contains("set LAB_KEY"), "{}", missing.message);
         let nowhere = choose(&["model=lab/m", "providers.lab.protocol=openai"], &[]).unwrap_err();
         assert!(nowhere.message.contains("[providers.lab] has no base_url"), "{}", nowhere.message);
+    }
+
+    #[test]
+    fn a_protocols_name_is_a_provider_at_any_address() {
+        let flags = ["model=responses/m", "base_url=http://h:1/v1", "providers.responses.key_variable=K"];
+        assert_eq!(chosen(&flags, &[("K", "k")]), "responses/m at http://h:1/v1");
+        let flags = ["model=vertex/m", "base_url=http://h:1/x", "providers.vertex.key_variable=K"];
+        assert_eq!(chosen(&flags, &[("K", "k")]), "vertex/m at http://h:1/x");
+        assert!(choose(&["model=chat/m"], &[]).unwrap_err().message.contains("with --base-url"));
     }
 
     #[test]

@@ -93,7 +93,7 @@ mod tests {
 
     fn request(sid: &str, conn: u64, body: u64, last: u64) -> Request {
         let at = At { body: body * 1_000_000, last: last * 1_000_000 };
-        Request { conn, at, sid: sid.into(), status: 200, gone: false, error: None }
+        Request { conn, at, sid: sid.into(), step: None, status: 200, gone: false, error: None }
     }
 
     #[test]

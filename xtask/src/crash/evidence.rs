@@ -129,7 +129,7 @@ mod tests {
 
     fn request(gone: bool) -> Request {
         let at = At { body: 1, last: 2 };
-        Request { conn: 1, at, sid: String::new(), status: 200, gone, error: None }
+        Request { conn: 1, at, sid: String::new(), step: None, status: 200, gone, error: None }
     }
 
     fn evidence(events: &[Value], requests: Vec<Request>) -> Evidence {

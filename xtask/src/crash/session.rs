@@ -217,7 +217,10 @@ impl Session {
 
     /// The bodies of all requests, in order.
     fn dumps(&self) -> Result<Vec<PathBuf>> {
-        project::files(&self.folder.join("requests"), &["json"])
+        let mut files = project::files(&self.folder.join("requests"), &["json"])?;
+        // A request's head stands beside its body.
+        files.retain(|file| !file.to_string_lossy().ends_with(".head.json"));
+        Ok(files)
     }
 
     /// What must hold at the end, of the whole session and of each kill.
