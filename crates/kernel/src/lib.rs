@@ -31,6 +31,7 @@ mod tool_call;
 mod transcript;
 mod view;
 
+pub use apply::CONTINUE_TEXT;
 pub use cache::Sent;
 pub use caps::*;
 pub use command::*;

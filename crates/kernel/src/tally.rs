@@ -21,8 +21,10 @@ pub struct Tally {
     pub end: Option<End>,
     #[serde(skip)]
     began_at: Option<u64>,
+    /// Bytes of `text` that stand when the model speaks again: a reply that hit its output limit goes on in the next,
+    /// however many attempts that takes.
     #[serde(skip)]
-    unfinished: bool,
+    kept: usize,
     #[serde(skip)]
     unpriced: bool,
     #[serde(skip)]
@@ -34,20 +36,20 @@ impl Tally {
         let began = *self.began_at.get_or_insert(record.at);
         self.took_ms = record.at.saturating_sub(began);
         match &record.event {
-            Event::Began { step: Step::RunTool { .. } } => self.tool_runs += 1,
+            Event::Began { step: Step::RunTool { .. } } => {
+                self.tool_runs += 1;
+                self.kept = 0;
+            }
             Event::Began { step: Step::CallModel } => {
                 self.round = Some(record.seq);
-                // A reply that hit its output limit goes on in the next.
-                if !std::mem::take(&mut self.unfinished) {
-                    self.text.clear();
-                }
+                self.text.truncate(self.kept);
             }
             Event::BlockFinished { work, block: ContentBlock::Text { text }, .. } if self.round == Some(*work) => {
                 self.text.push_str(text);
             }
             Event::ModelFinished { stop, spent, .. } => {
                 self.model_calls += 1;
-                self.unfinished = *stop == StopReason::MaxTokens;
+                self.kept = if *stop == StopReason::MaxTokens { self.text.len() } else { 0 };
                 self.spend(spent);
             }
             Event::ModelFailed { spent, .. } | Event::ModelCancelled { spent, .. } | Event::Compacted { spent, .. } => {

@@ -353,3 +353,12 @@ fn a_paused_message_is_sent_back_and_an_empty_one_is_not_kept() {
     model: thinking about it
     ");
 }
+
+#[test]
+fn a_reply_that_goes_on_is_told_whole_also_when_the_next_attempt_fails() {
+    let story =
+        tell("prompt go\n text One, \n stop max_tokens\n heard tw\n fail transient reset\n text two.\n stop end_turn");
+    let mut tally = Tally::default();
+    story.log.iter().for_each(|record| tally.add(record));
+    assert_eq!((tally.text.as_str(), tally.end), ("One,two.", Some(End::Done)));
+}

@@ -4,11 +4,36 @@ use crate::body::SegmentBody;
 use crate::endpoint::Target;
 use crate::protocol::Protocol;
 use crate::sigv4::{Letter, sign};
-use crate::{ApiKey, Auth, AwsKeys};
+use crate::{ApiKey, Auth, AwsKeys, Endpoint, KeySource};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::Url;
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::time::timeout;
 use windlass_kernel::{FailureKind, ModelFailure};
+
+/// How long a source may take to give a key.
+const KEY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The target with the key that holds now, where one has to be asked for: only a key that is known can be kept out of
+/// messages.
+pub(crate) async fn with_key(target: Arc<Target>) -> Result<Arc<Target>, ModelFailure> {
+    let Auth::Source(source) = &target.endpoint.auth else { return Ok(target) };
+    let auth = Auth::Key(ask(&target, source).await?);
+    let endpoint = Endpoint { auth, ..target.endpoint.clone() };
+    Ok(Arc::new(Target { http: target.http.clone(), endpoint, model: target.model.clone() }))
+}
+
+async fn ask(target: &Target, source: &KeySource) -> Result<ApiKey, ModelFailure> {
+    let given = match timeout(KEY_TIMEOUT, (source.0)()).await {
+        Ok(given) => given,
+        Err(_) => Err(format!("its source gave none within {} s", KEY_TIMEOUT.as_secs())),
+    };
+    given.map_err(|why| {
+        let message = format!("no key for {}: {why}", target.endpoint.provider);
+        ModelFailure { kind: FailureKind::Auth, message, status: None, retry_after_ms: None }
+    })
+}
 
 /// Adds the key, or the signature over the rest of the request, to `headers`.
 pub(crate) async fn authorize<P: Protocol>(
@@ -23,11 +48,7 @@ pub(crate) async fn authorize<P: Protocol>(
         Auth::Aws(keys) => return signed(target, keys, url, body, headers),
         Auth::Key(key) => key,
         Auth::Source(source) => {
-            let refused = |why: String| {
-                let message = format!("no key for {}: {why}", target.endpoint.provider);
-                ModelFailure { kind: FailureKind::Auth, message, status: None, retry_after_ms: None }
-            };
-            asked = (source.0)().await.map_err(refused)?;
+            asked = ask(target, source).await?;
             &asked
         }
     };

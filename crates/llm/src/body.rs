@@ -1,8 +1,10 @@
 //! A request's body in segments: what was encoded before is sent as it lies, not copied together.
 
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -93,6 +95,24 @@ impl Body for SegmentBody {
 /// Appends `value` as JSON.
 pub(crate) fn write_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     serde_json::to_writer(out, value).expect("strings, numbers and JSON values always encode");
+}
+
+/// The object `body` as JSON without its closing brace and with a comma: more follows.
+pub(crate) fn opened(body: &impl Serialize) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_json(&mut out, body);
+    out.pop();
+    out.push(b',');
+    out
+}
+
+/// Bytes that are written in base 64.
+pub(crate) struct Base64<'a>(pub &'a Bytes);
+
+impl Serialize for Base64<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Base64Display::new(self.0, &STANDARD))
+    }
 }
 
 /// Appends `items` as JSON, with a comma between them and before the first if something stands before it.

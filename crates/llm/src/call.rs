@@ -1,23 +1,23 @@
 //! One call: send the request, read the stream, hand out what it says once per network read.
 
-use crate::auth::authorize;
+use crate::auth::{authorize, with_key};
 use crate::endpoint::Target;
 use crate::failure::{Said, said};
 use crate::frames::Frames;
+use crate::head::{MAX_REFUSAL_BYTES, check};
+use crate::http::without_password;
 use crate::protocol::{Decode, Progress, Protocol, Unreadable};
 use crate::{Delta, ModelEvent, ModelStream, Request};
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use reqwest::{Response, Url};
+use reqwest::Url;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use windlass_kernel::ModelFailure;
 
-/// The most bytes of an answer that is no stream that are read.
-const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 /// The most bytes decoded before their events are handed out.
 const MAX_BATCH_BYTES: usize = 64 * 1024;
 /// The most bytes of an unreadable event that are shown.
@@ -28,8 +28,6 @@ const TAIL_TIMEOUT: Duration = Duration::from_secs(5);
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
 /// The most reads spent on that.
 const MAX_DRAIN_READS: usize = 64;
-/// How long the words of a refusal are waited for.
-const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) fn call<P: Protocol>(target: Arc<Target>, request: Request) -> ModelStream {
     stream::unfold(Phase::<P>::Ask(target, Box::new(request)), Phase::step).boxed()
@@ -52,6 +50,8 @@ struct Reading<F, D> {
     /// An event came, and since when the message has not come on.
     has_begun: bool,
     heard_at: Instant,
+    /// Since when the message is whole.
+    whole_at: Option<Instant>,
     /// What came before the first event: an error, maybe, that is no event.
     start: Vec<u8>,
     has_events: bool,
@@ -75,15 +75,19 @@ impl<P: Protocol> Phase<P> {
             Phase::Over => return None,
         };
         loop {
-            let outcome = reading.gather().await;
-            let events = reading.decoder.take();
+            let mut outcome = reading.gather().await;
+            let mut events = reading.decoder.take();
+            reading.hear(&events);
+            // A server that never pauses leaves no read to run out of time.
+            if matches!(outcome, Ok(false)) && reading.is_overdue() {
+                outcome = reading.give_up();
+                // A message that is whole has its end still to tell.
+                events.extend(reading.decoder.take());
+            }
             return Some(match outcome {
                 Ok(true) => (Ok(events), Phase::Over),
                 Ok(false) if events.is_empty() => continue,
-                Ok(false) => {
-                    reading.hear(&events);
-                    (Ok(events), Phase::Read(reading))
-                }
+                Ok(false) => (Ok(events), Phase::Read(reading)),
                 Err(failure) if events.is_empty() => (Err(failure), Phase::Over),
                 // What was heard before the failure is told first.
                 Err(failure) => (Ok(events), Phase::Failed(failure)),
@@ -97,6 +101,7 @@ async fn open<P: Protocol>(
     target: Arc<Target>,
     request: &Request,
 ) -> Result<(Reading<P::Frames, P::Decoder>, u64), ModelFailure> {
+    let target = with_key(target).await?;
     if request.parameters.max_tokens == 0 {
         return Err(target.invalid("max_tokens is 0, so no answer fits: give at least 1".into()));
     }
@@ -126,6 +131,7 @@ async fn open<P: Protocol>(
         decoder,
         has_begun: false,
         heard_at: Instant::now(),
+        whole_at: None,
         start: vec![],
         has_events: false,
     };
@@ -135,6 +141,7 @@ async fn open<P: Protocol>(
 fn address<P: Protocol>(target: &Target) -> Result<Url, ModelFailure> {
     let base = &target.endpoint.base_url;
     let bad = |cause: String| {
+        let base = without_password(base);
         target.invalid(format!("the base URL `{base}` cannot be used: {cause}; give one like https://host/path"))
     };
     let url = Url::parse(&target.endpoint.url(&P::path(target))).map_err(|error| bad(error.to_string()))?;
@@ -172,53 +179,6 @@ pub(crate) fn headers<P: Protocol>(target: &Target) -> Result<HeaderMap, ModelFa
     Ok(headers)
 }
 
-/// Lets through what is a stream of events and makes a failure of anything else.
-async fn check<F: Frames>(
-    target: &Target,
-    url: &str,
-    mut response: Response,
-) -> Result<BoxStream<'static, reqwest::Result<Bytes>>, ModelFailure> {
-    let kind = response.headers().get(header::CONTENT_TYPE);
-    let kind = kind.map_or("", |kind| kind.to_str().unwrap_or("an unreadable content type")).to_owned();
-    // A server that does not say what it sends is believed; its first event will tell.
-    let is_stream = kind.is_empty() || kind.to_ascii_lowercase().starts_with(F::MEDIA_TYPE);
-    let (status, headers) = (response.status(), response.headers().clone());
-    if !status.is_success() {
-        let body = read_refusal(response, vec![], target).await;
-        return Err(target.refused(url, status, &headers, &body));
-    }
-    if is_stream {
-        return Ok(response.bytes_stream().boxed());
-    }
-    let wait = Duration::from_millis(target.http.clocks().first_event_ms);
-    let first = match timeout(wait, response.chunk()).await {
-        Ok(Ok(first)) => first.unwrap_or_default(),
-        Ok(Err(error)) => return Err(target.cut(url, Some(&error))),
-        Err(_) => return Err(target.silent(url, "the first event", wait)),
-    };
-    // Some proxies name the type wrongly; the bytes are what counts.
-    if F::looks_like(&first) {
-        return Ok(stream::iter([Ok(first)]).chain(response.bytes_stream()).boxed());
-    }
-    let body = read_refusal(response, first.into(), target).await;
-    Err(target.not_a_stream(url, &kind, F::MEDIA_TYPE, &body))
-}
-
-/// Reads an answer that is no stream, as far as it goes and to its end if it is short.
-pub(crate) async fn read_refusal(mut response: Response, mut body: Vec<u8>, target: &Target) -> Vec<u8> {
-    let wait = Duration::from_millis(target.http.clocks().headers_ms).min(REFUSAL_TIMEOUT);
-    let read = async {
-        while body.len() < MAX_REFUSAL_BYTES
-            && let Ok(Some(chunk)) = response.chunk().await
-        {
-            body.extend_from_slice(&chunk);
-        }
-    };
-    let _ = timeout(wait, read).await;
-    body.truncate(MAX_REFUSAL_BYTES);
-    body
-}
-
 impl<F: Frames, D: Decode> Reading<F, D> {
     /// Starts the clock anew if the message came on.
     fn hear(&mut self, events: &[ModelEvent]) {
@@ -236,18 +196,28 @@ impl<F: Frames, D: Decode> Reading<F, D> {
             true => (clocks.progress_ms, "anything new"),
         };
         let limit = Duration::from_millis(limit);
-        match self.decoder.progress() {
-            Progress::Going => (limit.saturating_sub(self.heard_at.elapsed()), limit, what),
-            _ => (limit.min(TAIL_TIMEOUT), limit, what),
+        if self.decoder.progress() == Progress::Going {
+            return (limit.saturating_sub(self.heard_at.elapsed()), limit, what);
         }
+        // Counted from the end of the content: pings behind it must not make it wait for ever.
+        let whole_at = *self.whole_at.get_or_insert_with(Instant::now);
+        (limit.min(TAIL_TIMEOUT).saturating_sub(whole_at.elapsed()), limit, what)
+    }
+
+    fn is_overdue(&mut self) -> bool {
+        self.patience().0.is_zero()
+    }
+
+    /// Ends a message that is whole, and calls any other stalled.
+    fn give_up(&mut self) -> Result<bool, ModelFailure> {
+        let (_, limit, what) = self.patience();
+        self.close(|reading| reading.target.silent(&reading.url, what, limit))
     }
 
     /// Reads what is there, waiting for the first of it; true at the end of the message.
     async fn gather(&mut self) -> Result<bool, ModelFailure> {
-        let (wait, limit, what) = self.patience();
-        let Ok(mut read) = timeout(wait, self.body.next()).await else {
-            return self.close(|reading| reading.target.silent(&reading.url, what, limit));
-        };
+        let (wait, ..) = self.patience();
+        let Ok(mut read) = timeout(wait, self.body.next()).await else { return self.give_up() };
         let mut bytes = 0;
         loop {
             let chunk = match read {
@@ -255,7 +225,10 @@ impl<F: Frames, D: Decode> Reading<F, D> {
                 Some(Err(error)) => return self.close(|reading| reading.target.cut(&reading.url, Some(&error))),
                 None => return self.finish(),
             };
-            self.decode(&chunk)?;
+            if let Err(failure) = self.decode(&chunk) {
+                // What breaks behind the reason to stop takes nothing away from the message.
+                return self.close(|_| failure);
+            }
             if self.decoder.progress() == Progress::Ended {
                 self.drain().await;
                 return self.close(|reading| reading.target.cut(&reading.url, None));

@@ -29,26 +29,32 @@ const TOO_LONG: [&str; 10] = [
     "request_too_large",
 ];
 
-/// How they name their overload, or ours.
+/// How they name an account that is empty.
+const EMPTY: [&str; 2] = ["insufficient_quota", "exceeded_current_quota"];
+
+/// How they say that a key is wrong, in lower case.
+const WRONG_KEY: [&str; 3] = ["api_key_invalid", "api key not valid", "incorrect api key provided"];
+
+/// How they name their overload, or ours, in lower case.
 const OVERLOADED: [&str; 7] =
-    ["overloaded", "rate_limit", "slow_down", "throttling", "serviceUnavailable", "RESOURCE_EXHAUSTED", "UNAVAILABLE"];
+    ["overloaded", "rate_limit", "too_many_requests", "slow_down", "throttling", "unavailable", "resource_exhausted"];
 /// How they name a key that is wrong or may not do what was asked.
-const AUTH: [&str; 5] = ["authentication", "permission", "accessDenied", "PERMISSION_DENIED", "UNAUTHENTICATED"];
+const AUTH: [&str; 6] =
+    ["authentication", "permission", "accessdenied", "unauthenticated", "unauthorized", "invalid_api_key"];
 /// How they name an error of the request's own.
-const INVALID: [&str; 13] = [
+const INVALID: [&str; 12] = [
     "invalid_request",
     "invalid_prompt",
     "policy",
     "image",
     "not_found",
     "billing",
-    "BadRequest",
-    "validationException",
-    "INVALID_ARGUMENT",
-    "FAILED_PRECONDITION",
-    "NOT_FOUND",
-    "OUT_OF_RANGE",
-    "MISSING_THOUGHT_SIGNATURE",
+    "badrequest",
+    "validationexception",
+    "invalid_argument",
+    "failed_precondition",
+    "out_of_range",
+    "missing_thought_signature",
 ];
 
 /// What a provider says went wrong.
@@ -97,17 +103,21 @@ fn wait_of_details(details: &Value) -> Option<u64> {
     milliseconds(delay.strip_suffix('s')?, 1_000.0)
 }
 
-/// OpenAI's and Groq's "Please try again in 1.2s", or "in 20ms".
+/// OpenAI's and Groq's "Please try again in 1.2s", "in 20ms" or "in 1m26.4s".
 fn wait_of_words(message: &str) -> Option<u64> {
-    let (_, rest) = message.split_once("try again in ")?;
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let (number, unit) = rest.split_at(end);
-    match unit {
-        unit if unit.starts_with("ms") => milliseconds(number, 1.0),
-        unit if unit.starts_with('s') => milliseconds(number, 1_000.0),
-        _ => None,
+    let (_, mut rest) = message.split_once("try again in ")?;
+    let mut wait_ms = None;
+    while rest.starts_with(|c: char| c.is_ascii_digit()) {
+        let (number, behind) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit() && c != '.')?);
+        let (unit, unit_ms) = UNITS.into_iter().find(|(unit, _)| behind.starts_with(unit))?;
+        wait_ms = Some(milliseconds(number, unit_ms)?.saturating_add(wait_ms.unwrap_or(0)));
+        rest = &behind[unit.len()..];
     }
+    wait_ms
 }
+
+/// Units of time in milliseconds; `ms` before `m`, which it begins with.
+const UNITS: [(&str, f64); 4] = [("ms", 1.0), ("s", 1_000.0), ("m", 60_000.0), ("h", 3_600_000.0)];
 
 fn milliseconds(number: &str, unit_ms: f64) -> Option<u64> {
     Some((number.parse::<f64>().ok()?.max(0.0) * unit_ms).ceil() as u64)
@@ -127,12 +137,12 @@ impl Said {
         if TOO_LONG.iter().any(|phrase| text.contains(phrase)) {
             return FailureKind::TooLong;
         }
-        // Google answers 400 to a wrong key.
-        if text.contains("api_key_invalid") || text.contains("api key not valid") {
+        // Google and xAI answer 400 to a wrong key.
+        if WRONG_KEY.iter().any(|phrase| text.contains(phrase)) {
             return FailureKind::Auth;
         }
         // The account is empty: waiting does not fill it.
-        if self.words.contains("insufficient_quota") {
+        if EMPTY.iter().any(|word| self.words.contains(word)) {
             return FailureKind::Invalid;
         }
         match status.or(self.status) {
@@ -153,8 +163,9 @@ fn kind_of_status(status: u16) -> FailureKind {
     }
 }
 
-/// Google's words are in capitals; those that are in no list, such as `INTERNAL` and `DEADLINE_EXCEEDED`, pass by.
+/// The vendors do not agree on capitals. Words that are in no list, such as `INTERNAL` and `DEADLINE_EXCEEDED`, pass by.
 fn kind_of_words(words: &str) -> FailureKind {
+    let words = words.to_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
     if has(&OVERLOADED) {
         FailureKind::Overloaded
@@ -218,7 +229,7 @@ impl Target {
 
     /// The answer is a success, but no stream.
     pub(crate) fn not_a_stream(&self, url: &str, content_type: &str, wanted: &str, body: &[u8]) -> ModelFailure {
-        if content_type.contains("json") {
+        if content_type.contains("json") && !is_whole_answer(body) {
             let said = said(body);
             if !said.words.is_empty() || body.windows(7).any(|window| window == b"\"error\"") {
                 return self.reported(said);
@@ -280,6 +291,14 @@ impl Target {
         };
         ModelFailure { kind, message, status: None, retry_after_ms: None }
     }
+}
+
+/// Whether a body is the answer of a server that does not stream: it has words for its type and status, too.
+fn is_whole_answer(body: &[u8]) -> bool {
+    let Ok(value) = serde_json::from_slice::<Value>(body) else { return false };
+    let value = value.get(0).unwrap_or(&value);
+    let holds = |name: &str| value.get(name).is_some_and(|part| !part.is_null());
+    !holds("error") && ["content", "choices", "output", "candidates"].into_iter().any(holds)
 }
 
 /// The error and its causes, outermost first.
@@ -411,6 +430,24 @@ mod tests {
     fn an_empty_account_is_not_waited_for() {
         let body = r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#;
         assert_eq!(refused(429, body).kind, FailureKind::Invalid);
+        let body = r#"{"error":{"message":"Your account is suspended, please check your plan and billing details","type":"exceeded_current_quota_error"}}"#;
+        assert_eq!(refused(429, body).kind, FailureKind::Invalid);
+    }
+
+    #[test]
+    fn a_wrong_key_is_known_by_its_words_where_the_status_does_not_tell() {
+        let body = r#"{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xa***. You can obtain an API key elsewhere."}"#;
+        assert_eq!(refused(400, body).kind, FailureKind::Auth);
+    }
+
+    #[test]
+    fn waits_are_read_out_of_words() {
+        let wait = |words: &str| wait_of_words(&format!("Rate limit reached. Please try again in {words}"));
+        assert_eq!(
+            ["1.2s. Visit", "20ms.", "6m0s.", "1m26.4s. Need more?", "1h0m3s"].map(wait),
+            [Some(1_200), Some(20), Some(360_000), Some(86_400), Some(3_603_000)]
+        );
+        assert_eq!(["a few minutes", "5 apples", "3", ""].map(wait), [None; 4]);
     }
 
     #[test]
@@ -428,6 +465,8 @@ mod tests {
         let openai = |code: &str| kind(&format!(r#"{{"type":"error","code":"{code}","message":"m","param":null}}"#));
         assert_eq!(openai("server_is_overloaded"), FailureKind::Overloaded);
         assert_eq!(openai("slow_down"), FailureKind::Overloaded);
+        assert_eq!(openai("Throttling.RateQuota"), FailureKind::Overloaded);
+        assert_eq!(openai("too_many_requests"), FailureKind::Overloaded);
         assert_eq!(openai("insufficient_quota"), FailureKind::Invalid);
         assert_eq!(openai("invalid_prompt"), FailureKind::Invalid);
         assert_eq!(openai("context_length_exceeded"), FailureKind::TooLong);

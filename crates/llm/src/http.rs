@@ -119,7 +119,7 @@ fn check_proxy(proxy: &str) -> Result<(), HttpError> {
 }
 
 /// `address` without what stands before its `@`.
-fn without_password(address: &str) -> String {
+pub(crate) fn without_password(address: &str) -> String {
     match address.rsplit_once('@') {
         Some((_, host)) => format!("…@{host}"),
         None => address.to_owned(),

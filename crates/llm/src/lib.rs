@@ -19,6 +19,7 @@ mod eventstream;
 mod failure;
 mod frames;
 mod gemini;
+mod head;
 mod http;
 mod list;
 mod memo;

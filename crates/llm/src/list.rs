@@ -3,11 +3,12 @@
 //! What is absent: Bedrock and Vertex, whose lists stand behind other hosts and other rights than their models.
 
 use crate::anthropic::Messages;
-use crate::auth::authorize;
+use crate::auth::{authorize, with_key};
 use crate::body::Segments;
-use crate::call::{headers, read_refusal, without_credentials};
+use crate::call::{headers, without_credentials};
 use crate::endpoint::Target;
 use crate::gemini::Gemini;
+use crate::head::read_refusal;
 use crate::openai_chat::Chat;
 use crate::protocol::Protocol;
 use crate::{Endpoint, Http, Prices, WireProtocol};
@@ -40,7 +41,7 @@ pub struct Listed {
 
 /// The models at `endpoint`, by name. Asks for as many pages as there are, up to 50.
 pub async fn list(http: &Http, protocol: WireProtocol, endpoint: Endpoint) -> Result<Vec<Listed>, ModelFailure> {
-    let target = Arc::new(Target { http: http.clone(), endpoint, model: String::new() });
+    let target = with_key(Arc::new(Target { http: http.clone(), endpoint, model: String::new() })).await?;
     let mut models = match protocol {
         WireProtocol::Anthropic => pages::<Messages>(&target, "/v1/models", &[("limit", PAGE_MODELS)]).await?,
         WireProtocol::Gemini => pages::<Gemini>(&target, "/models", &[("pageSize", PAGE_MODELS)]).await?,
@@ -84,8 +85,9 @@ async fn pages<P: Protocol>(target: &Target, path: &str, query: &[(&str, &str)])
 fn address(target: &Target, path: &str) -> Result<Url, ModelFailure> {
     let base = target.endpoint.base_url.trim_end_matches('/');
     let base = if path == "/api/tags" { base.strip_suffix("/v1").unwrap_or(base) } else { base };
-    Url::parse(&format!("{base}{path}"))
-        .map_err(|cause| target.invalid(format!("the base URL `{base}` cannot be used: {cause}; give one like https://host/path")))
+    Url::parse(&format!("{base}{path}")).map_err(|cause| {
+        target.invalid(format!("the base URL `{base}` cannot be used: {cause}; give one like https://host/path"))
+    })
 }
 
 async fn page<P: Protocol>(target: &Target, url: Url) -> Result<Value, ModelFailure> {
@@ -115,7 +117,9 @@ async fn page<P: Protocol>(target: &Target, url: Url) -> Result<Value, ModelFail
             Ok(Ok(Some(chunk))) if body.len() + chunk.len() <= MAX_PAGE_BYTES => body.extend_from_slice(&chunk),
             Ok(Ok(None)) => break,
             Ok(Ok(Some(_))) => {
-                return Err(target.invalid(format!("the list of models at {shown} is longer than {MAX_PAGE_BYTES} bytes")));
+                return Err(
+                    target.invalid(format!("the list of models at {shown} is longer than {MAX_PAGE_BYTES} bytes"))
+                );
             }
             Ok(Err(error)) => return Err(target.cut(&shown, Some(&error))),
             Err(_) => return Err(target.silent(&shown, "the rest of its list", wait)),
@@ -143,7 +147,9 @@ fn listed(entry: &Value) -> Option<Listed> {
     let name = entry["id"].as_str().or_else(|| entry["name"].as_str())?;
     let name = name.strip_prefix("models/").unwrap_or(name);
     let methods = entry["supportedGenerationMethods"].as_array();
-    if name.is_empty() || methods.is_some_and(|methods| !methods.iter().any(|method| method == "generateContent")) {
+    if name.trim().is_empty()
+        || methods.is_some_and(|methods| !methods.iter().any(|method| method == "generateContent"))
+    {
         return None;
     }
     let tokens = |keys: &[&str]| keys.iter().find_map(|key| entry[key].as_u64()).filter(|tokens| *tokens > 0);
@@ -151,7 +157,12 @@ fn listed(entry: &Value) -> Option<Listed> {
     Some(Listed {
         name: name.to_owned(),
         window: tokens(&[
-            "context_length", "context_window", "max_model_len", "max_context_length", "inputTokenLimit", "max_input_tokens",
+            "context_length",
+            "context_window",
+            "max_model_len",
+            "max_context_length",
+            "inputTokenLimit",
+            "max_input_tokens",
         ]),
         max_output: output
             .or_else(|| tokens(&["max_completion_tokens", "max_output_tokens", "outputTokenLimit", "max_tokens"])),
@@ -177,7 +188,10 @@ mod tests {
         models
             .map(|model| {
                 let Listed { name, window, max_output, prices } = model;
-                format!("{name} {window:?} {max_output:?} {:?}\n", prices.map(|prices| (prices.input, prices.output, prices.cache_read)))
+                format!(
+                    "{name} {window:?} {max_output:?} {:?}\n",
+                    prices.map(|prices| (prices.input, prices.output, prices.cache_read))
+                )
             })
             .collect()
     }
@@ -195,7 +209,14 @@ mod tests {
         let ollama = json!({"models": [{"name": "qwen3:8b", "model": "qwen3:8b"}]});
         let bare = json!([{"id": "t", "context_length": 8}]);
         let all: Vec<String> = [openai, router, gemini, ollama, bare].into_iter().map(read).collect();
-        insta::assert_snapshot!(all.concat(), @"");
+        insta::assert_snapshot!(all.concat(), @"
+        gpt-x None None None
+        a/b Some(200000) Some(64000) Some((3000000, 15000000, 300000))
+        auto None None None
+        g Some(10) Some(5) None
+        qwen3:8b None None None
+        t Some(8) None None
+        ");
     }
 
     #[test]

@@ -449,6 +449,33 @@ async fn a_cut_behind_the_reason_to_stop_loses_nothing() {
 }
 
 #[tokio::test]
+async fn a_server_that_goes_on_behind_the_reason_to_stop_is_not_listened_to_for_ever() {
+    for piece in [b": still here\n\n".as_slice(), b"data: {\"choices\":[]}\n\n"] {
+        let server = Server::start(move || {
+            let end = CHUNKS.find("data: [DONE]").unwrap();
+            let start = stream::once(async move { Ok(Bytes::from_static(&CHUNKS.as_bytes()[..end])) });
+            answer(200, "text/event-stream", pieces(start.chain(again_and_again(piece)).boxed()))
+        })
+        .await;
+        let http =
+            Http::new(HttpOptions { clocks: clocks(|clocks| &mut clocks.progress_ms), ..HttpOptions::default() });
+        let model = connect(WireProtocol::Chat, http.unwrap(), endpoint("openai", &server.base), "large-1");
+        let (events, failure) = within(all(model.call(request()))).await;
+        assert_eq!(failure, None);
+        assert!(is_finished(&events));
+    }
+}
+
+#[tokio::test]
+async fn pings_that_never_pause_are_no_progress_either() {
+    let flood = || stream::repeat_with(|| Ok(Bytes::from_static(PING))).boxed();
+    let server = Server::start(move || broken_off(flood())).await;
+    let model = server.anthropic_with(clocks(|clocks| &mut clocks.progress_ms));
+    let failure = within(all(model.call(request()))).await.1.unwrap();
+    assert_eq!(failure.kind, FailureKind::Stalled);
+}
+
+#[tokio::test]
 async fn an_error_in_the_stream_ends_it_at_once() {
     let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
     let server = Server::start(move || {
@@ -608,6 +635,25 @@ async fn a_key_is_asked_for_before_each_call_and_a_lack_of_it_is_told() {
     let keys: Vec<String> =
         server.seen.lock().unwrap().iter().map(|seen| seen.headers["x-api-key"].to_str().unwrap().into()).collect();
     assert_eq!(keys, ["key-0", "key-1"]);
+}
+
+#[tokio::test]
+async fn an_address_that_cannot_be_used_is_told_without_its_password() {
+    let failed =
+        failure(anthropic(endpoint("anthropic", "ftp://me:secret@host/v1"), Clocks::default()).call(request()));
+    let message = failed.await.message;
+    assert!(message.contains("`…@host/v1` cannot be used") && !message.contains("secret"), "{message}");
+}
+
+#[tokio::test]
+async fn a_key_that_was_asked_for_is_in_no_message() {
+    let said = r#"{"type":"error","error":{"type":"authentication_error","message":"ya29.long-token is over"}}"#;
+    let server = Server::start(move || answer(401, "application/json", whole(said))).await;
+    let source = KeySource(Arc::new(|| Box::pin(async { Ok(ApiKey::new("ya29.long-token")) })));
+    let endpoint = Endpoint { auth: Auth::Source(source), ..endpoint("vertex", &server.base) };
+    let failed = failure(anthropic(endpoint, Clocks::default()).call(request())).await;
+    assert_eq!(failed.kind, FailureKind::Auth);
+    assert!(failed.message.contains("[key] is over") && !failed.message.contains("ya29"), "{}", failed.message);
 }
 
 #[tokio::test]

@@ -195,8 +195,8 @@ fn parameters(setup: &Setup, state: &State, facts: &ModelFacts) -> Parameters {
     let mut parameters = setup.parameters.clone();
     let most = facts.max_output.and_then(|most| u32::try_from(most).ok()).unwrap_or(u32::MAX);
     parameters.max_tokens = parameters.max_tokens.min(most);
-    // Forced again after its result, a call would never end.
-    if state.turn.as_ref().is_some_and(|turn| turn.model_calls > 0) {
+    // Forced again after its result, a call would never end; forced to call, the model would sum nothing up.
+    if state.compacting.is_some() || state.turn.as_ref().is_some_and(|turn| turn.model_calls > 0) {
         parameters.tool_choice = ToolChoice::Auto;
     }
     if let Some(budget) = state.profile.max_session_tokens {

@@ -216,6 +216,10 @@ impl Session {
     /// What an answer's usage says of the provider's cache.
     fn cache_miss(&self, work: Seq, event: &Event) -> Option<Event> {
         let Event::ModelFinished { spent, .. } = event else { return None };
+        // An answer whose tokens nobody counted says nothing of a cache.
+        if spent.estimated {
+            return None;
+        }
         let missed = self.state.cache_miss(work, &spent.usage, (self.setup.world.now)())?;
         Some(Event::CacheBroke(Box::new(missed)))
     }

@@ -112,6 +112,19 @@ async fn s2_23_a_compaction_leaves_the_fixed_part_of_the_request_as_it_was() {
 }
 
 #[tokio::test]
+async fn a_model_that_must_call_a_tool_may_sum_up_without() {
+    let workshop = Workshop::playing(&numbered(7));
+    let forced = Parameters { max_tokens: 1_000, tool_choice: ToolChoice::Any, ..Parameters::default() };
+    let session = workshop.agent().parameters(forced).build().unwrap().open().await.unwrap();
+    for n in 1..=6 {
+        soon(session.run(format!("question {n}"))).await.unwrap();
+    }
+    assert_eq!(workshop.newest()["tool_choice"]["type"], "any");
+    soon(session.run("/compact")).await.unwrap();
+    assert!(workshop.newest()["tool_choice"].is_null(), "{}", workshop.newest());
+}
+
+#[tokio::test]
 async fn s0_30_s0_31_what_was_compacted_stays_in_the_log_and_a_session_goes_on_from_the_boundary() {
     let workshop = Workshop::playing(&format!(
         "{}\n[[step]]\nwhen = {{ last_user = 'six headings' }}\nblocks = [{{ text = 'THE SUMMARY' }}]\n\

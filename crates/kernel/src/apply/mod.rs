@@ -6,6 +6,8 @@ mod model;
 mod turn;
 mod weather;
 
+pub use model::CONTINUE_TEXT;
+
 use crate::*;
 use std::sync::Arc;
 

@@ -61,7 +61,11 @@ impl State {
         self.spend(spent);
         self.totals.model_calls += 1;
         self.context_tokens = spent.usage.context();
-        self.cached(&spent.usage, record.at);
+        match spent.estimated {
+            // The next answer has no count to be held against.
+            true => self.rewrote_messages(),
+            false => self.cached(&spent.usage, record.at),
+        }
         self.reopens = 0;
         if let Some(turn) = &mut self.turn {
             turn.model_calls += 1;

@@ -17,6 +17,7 @@ use windlass_kernel::{StopReason, Usage};
 pub(crate) struct Decoder {
     provider: String,
     assembly: Assembly,
+    has_blocks: bool,
     has_calls: bool,
     /// Of the text blocks that have not ended, by index.
     citations: BTreeMap<u32, Vec<Value>>,
@@ -83,7 +84,13 @@ struct DetailsFrame {
 
 impl Decoder {
     pub(crate) fn new(provider: String) -> Decoder {
-        Decoder { assembly: Assembly::new(&provider), provider, has_calls: false, citations: BTreeMap::new() }
+        Decoder {
+            assembly: Assembly::new(&provider),
+            provider,
+            has_blocks: false,
+            has_calls: false,
+            citations: BTreeMap::new(),
+        }
     }
 
     fn message_started(&mut self, message: Option<MessageFrame<'_>>) -> Result<(), Unreadable> {
@@ -127,6 +134,7 @@ impl Decoder {
                 (Content::Native { provider: self.provider.clone(), value }, String::new())
             }
         };
+        self.has_blocks = true;
         self.assembly.start(index, content);
         self.open(index)?.text = first;
         Ok(())
@@ -214,7 +222,10 @@ impl Decode for Decoder {
                 self.block_stopped(frame.index);
             }
             "message_delta" => self.message_changed(frame.delta, frame.usage),
-            "message_stop" => self.assembly.progress = Progress::Ended,
+            // Without a reason to stop, having said something is enough; an end before all else ends nothing.
+            "message_stop" if self.has_blocks || self.assembly.progress == Progress::Whole => {
+                self.assembly.progress = Progress::Ended;
+            }
             "error" => return Err(Unreadable::Reported(said(event.data))),
             // `ping`, and what later versions of the API may add.
             _ => {}

@@ -2,15 +2,14 @@
 
 use super::parameters::opening;
 use super::{Dialect, is_cited};
-use crate::body::{Segments, write_items};
+use crate::body::{Base64, Segments, write_items};
+use crate::call_ids::wire_id;
 use crate::endpoint::Target;
 use crate::memo::{Encode, Parts, missing, packed};
 use crate::protocol::wire_name;
 use crate::{Request, SystemSection, ToolSpec};
-use base64::display::Base64Display;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -44,12 +43,12 @@ enum Block<'a> {
         title: Option<&'a str>,
     },
     ToolUse {
-        id: &'a str,
+        id: Cow<'a, str>,
         name: Cow<'a, str>,
         input: Input<'a>,
     },
     ToolResult {
-        tool_use_id: &'a str,
+        tool_use_id: Cow<'a, str>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         content: Vec<Block<'a>>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -75,14 +74,6 @@ enum CacheControl {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Source<'a> {
     Base64 { media_type: &'a str, data: Base64<'a> },
-}
-
-struct Base64<'a>(&'a Bytes);
-
-impl Serialize for Base64<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&Base64Display::new(self.0, &STANDARD))
-    }
 }
 
 /// Arguments. The API takes objects only, so text that was none goes back inside of one.
@@ -225,7 +216,7 @@ impl Wire<'_> {
                     Value::Object(_) => Input::Object(&call.input),
                     other => Input::Unparsed { unparsed: other },
                 };
-                Block::ToolUse { id: &call.id.0, name: wire_name(&call.name), input }
+                Block::ToolUse { id: wire_id(&call.id.0), name: wire_name(&call.name), input }
             }
             ContentBlock::Native { provider, value } => {
                 return (provider == self.provider).then_some(Entry::Native(value));
@@ -241,7 +232,7 @@ fn tool_result<'b>(result: &'b ToolResult, blobs: &'b HashMap<String, Bytes>) ->
     if result.is_error && content.is_empty() {
         content.push(note("the tool failed without a word".into()));
     }
-    Block::ToolResult { tool_use_id: &result.tool_use_id.0, content, is_error: result.is_error }
+    Block::ToolResult { tool_use_id: wire_id(&result.tool_use_id.0), content, is_error: result.is_error }
 }
 
 /// Text, pictures and documents: what may stand anywhere.

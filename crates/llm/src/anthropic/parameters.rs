@@ -1,13 +1,13 @@
 //! What differs from call to call: how the model is to think, choose and answer.
 
 use super::{Dialect, betas, schema};
-use crate::body::write_json;
+use crate::body::opened;
 use crate::effort::{effort_of, word};
 use crate::endpoint::Target;
 use crate::protocol::wire_name;
 use crate::{Quirk, Request};
 use serde_json::{Map, Value, json};
-use windlass_kernel::{Effort, Parameters, ToolChoice};
+use windlass_kernel::{ContentBlock, Effort, Parameters, Role, ToolChoice};
 
 /// The fewest tokens that the API takes as a budget for thinking.
 const MIN_BUDGET: u32 = 1_024;
@@ -23,7 +23,7 @@ pub(super) fn opening(target: &Target, request: &Request, dialect: Dialect) -> V
     let parameters = &request.parameters;
     let mut body = address(target, dialect);
     body.insert("max_tokens".into(), parameters.max_tokens.into());
-    let thinking = thinking(target, parameters);
+    let thinking = thinking(target, request);
     let samples = thinking.as_ref().is_none_or(|thinking| thinking["type"] == "disabled");
     if samples && !target.has(Quirk::NoTemperature) {
         let settings = [("temperature", parameters.temperature), ("top_p", parameters.top_p)];
@@ -35,11 +35,7 @@ pub(super) fn opening(target: &Target, request: &Request, dialect: Dialect) -> V
     if !output.is_empty() {
         body.insert("output_config".into(), output.into());
     }
-    let mut out = Vec::new();
-    write_json(&mut out, &body);
-    out.pop(); // the closing brace: more follows
-    out.push(b',');
-    out
+    opened(&body)
 }
 
 fn address(target: &Target, dialect: Dialect) -> Map<String, Value> {
@@ -62,10 +58,11 @@ fn is_forced(choice: &ToolChoice) -> bool {
 }
 
 /// The field `thinking`; none if the model is left to itself.
-fn thinking(target: &Target, parameters: &Parameters) -> Option<Value> {
+fn thinking(target: &Target, request: &Request) -> Option<Value> {
+    let parameters = &request.parameters;
     let is_forced = is_forced(&parameters.tool_choice);
     if !target.has(Quirk::AdaptiveThinking) {
-        let budget = budget(parameters).filter(|_| !is_forced)?;
+        let budget = budget(parameters).filter(|_| !is_forced && !is_amid_unthought_calls(target, request))?;
         return Some(json!({ "type": "enabled", "budget_tokens": budget }));
     }
     let has_switch = target.has(Quirk::ThinkingSwitch);
@@ -83,6 +80,24 @@ fn thinking(target: &Target, parameters: &Parameters) -> Option<Value> {
         thinking["block_binding"] = json!({ "prefix_mismatch_behavior": "drop_block" });
     }
     Some(thinking)
+}
+
+/// Whether results answer calls that were made without thinking, by another model or by force: until the next say of a
+/// person the API refuses a budget for it.
+fn is_amid_unthought_calls(target: &Target, request: &Request) -> bool {
+    let newest = request.messages.iter().rposition(|message| message.role == Role::Assistant);
+    let Some((said, answers)) = newest.and_then(|newest| request.messages[newest..].split_first()) else {
+        return false;
+    };
+    let mut answered = answers.iter().flat_map(|message| &message.content);
+    let has_results = answered.any(|block| matches!(block, ContentBlock::ToolResult(_)));
+    let is_thought = |block: &ContentBlock| match block {
+        ContentBlock::Thinking { signature: Some(_), by, .. } | ContentBlock::RedactedThinking { by, .. } => {
+            by.as_ref().is_none_or(|by| *by == target.endpoint.provider)
+        }
+        _ => false,
+    };
+    has_results && !said.content.iter().any(is_thought)
 }
 
 /// How many tokens to think with; less than `max_tokens`, which they are part of.

@@ -324,6 +324,39 @@ fn a_forced_choice_of_tools_does_without_thinking() {
 }
 
 #[test]
+fn calls_made_without_thinking_are_answered_without_a_budget_for_it() {
+    let thought = |by: &str| ContentBlock::Thinking {
+        thinking: "hm".into(),
+        signature: Some("c2ln".into()),
+        by: Some(by.into()),
+    };
+    let thinks = |said: Vec<ContentBlock>, answer: ContentBlock| {
+        let mut request = request(vec![Message::assistant(said), Message::user(vec![answer])]);
+        request.parameters = Parameters { max_tokens: 9_000, thinking_tokens: Some(2_000), ..Parameters::default() };
+        body::<Messages>("anthropic", &request)["thinking"].is_object()
+    };
+    let (call, answer) = (call("a", "read", json!({})), result("a", vec![], false));
+    assert!(thinks(vec![thought("anthropic"), call.clone()], answer.clone()));
+    assert!(!thinks(vec![call.clone()], answer.clone()), "made by force");
+    assert!(!thinks(vec![thought("elsewhere"), call], answer), "made by another model");
+    assert!(thinks(vec![ContentBlock::text("Done.")], ContentBlock::text("And now?")));
+}
+
+#[test]
+fn ids_that_the_api_refuses_are_mended_in_calls_and_results_alike() {
+    let sent = messages::<Messages>(
+        "anthropic",
+        &request(vec![
+            Message::assistant(vec![call("functions.read:0", "read", json!({}))]),
+            Message::user(vec![result("functions.read:0", vec![], false)]),
+        ]),
+    );
+    let id = &sent[0]["content"][0]["id"];
+    assert!(id.as_str().unwrap().starts_with("functions_read_0_"), "{id}");
+    assert_eq!(sent[1]["content"][0]["tool_use_id"], *id);
+}
+
+#[test]
 fn the_shape_of_the_answer_stands_beside_the_effort_and_before_what_is_kept() {
     let schema = json!({"type": "object", "properties": {"year": {"type": "integer"}}});
     let request = Request { output_schema: Some(Arc::new(schema)), ..request(vec![]) };

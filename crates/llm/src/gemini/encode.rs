@@ -3,7 +3,7 @@
 use super::part::{Outcome, Part, Response, function_call, id, plain, text};
 use super::schema;
 use super::thinking::{Thinking, is_newer};
-use crate::body::{Segments, write_items, write_json};
+use crate::body::{Segments, opened, write_items, write_json};
 use crate::endpoint::Target;
 use crate::memo::{Encode, Parts, packed};
 use crate::protocol::wire_name;
@@ -63,11 +63,7 @@ fn opening(target: &Target, request: &Request) -> Vec<u8> {
     if let Some(config) = tool_config(&parameters.tool_choice).filter(|_| !request.tools.is_empty()) {
         body["toolConfig"] = json!({ "functionCallingConfig": config });
     }
-    let mut out = Vec::new();
-    write_json(&mut out, &body);
-    out.pop(); // the closing brace: more follows
-    out.push(b',');
-    out
+    opened(&body)
 }
 
 fn tool_config(choice: &ToolChoice) -> Option<Value> {

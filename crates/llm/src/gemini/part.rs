@@ -1,12 +1,11 @@
 //! The parts that a turn consists of, as the API writes them.
 
+use crate::body::Base64;
 use crate::call_ids::is_made_here;
 use crate::memo::missing;
 use crate::protocol::wire_name;
-use base64::display::Base64Display;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -46,14 +45,6 @@ pub(super) enum Part<'a> {
 pub(super) struct Blob<'a> {
     mime_type: &'a str,
     data: Base64<'a>,
-}
-
-struct Base64<'a>(&'a Bytes);
-
-impl Serialize for Base64<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&Base64Display::new(self.0, &STANDARD))
-    }
 }
 
 #[derive(Serialize)]

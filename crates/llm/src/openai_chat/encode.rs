@@ -3,6 +3,7 @@
 use super::details::entries;
 use super::opening::opening;
 use crate::body::{Segments, write_items, write_json};
+use crate::call_ids::hash;
 use crate::endpoint::Target;
 use crate::memo::{Encode, Parts, missing, packed};
 use crate::protocol::wire_name;
@@ -345,9 +346,7 @@ fn short_id(id: &str) -> Cow<'_, str> {
     if id.len() == SHORT_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Cow::Borrowed(id);
     }
-    // FNV-1a, which never changes: the ids stand in what the provider has cached.
-    let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let mut hash = id.bytes().fold(0xcbf2_9ce4_8422_2325, fold);
+    let mut hash = hash(id);
     let digit = |_| {
         let digit = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[(hash % 62) as usize];
         hash /= 62;

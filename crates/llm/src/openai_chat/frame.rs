@@ -113,9 +113,9 @@ pub(super) struct UsageFrame {
 #[derive(Default, Deserialize)]
 struct PromptDetails {
     cached_tokens: Option<u64>,
-    /// Alibaba has the second word.
-    #[serde(alias = "cache_creation_input_tokens")]
     cache_write_tokens: Option<u64>,
+    /// Alibaba's word for the same; gateways send both.
+    cache_creation_input_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -136,7 +136,8 @@ impl UsageFrame {
         let prompt = self.prompt_tokens.unwrap_or(0);
         let details = self.prompt_tokens_details.unwrap_or_default();
         let cache_read = details.cached_tokens.or(self.prompt_cache_hit_tokens).unwrap_or(0).min(prompt);
-        let cache_write = details.cache_write_tokens.unwrap_or(0).min(prompt - cache_read);
+        let written = details.cache_write_tokens.or(details.cache_creation_input_tokens).unwrap_or(0);
+        let cache_write = written.min(prompt - cache_read);
         let completion = self.completion_tokens.unwrap_or(0);
         let reasoning = self.completion_tokens_details.and_then(|details| details.reasoning_tokens).unwrap_or(0);
         // Some servers count the reasoning beside the completion: the sum tells.

@@ -1,6 +1,6 @@
 //! What differs from call to call: it stands first, so that all behind it can be kept.
 
-use crate::body::write_json;
+use crate::body::opened;
 use crate::effort::{effort_of, word};
 use crate::endpoint::Target;
 use crate::wording::set_sampling;
@@ -33,11 +33,7 @@ pub(super) fn opening(target: &Target, request: &Request) -> Vec<u8> {
     if let Some(choice) = tool_choice(&parameters.tool_choice).filter(|_| !request.tools.is_empty()) {
         body["tool_choice"] = choice;
     }
-    let mut out = Vec::new();
-    write_json(&mut out, &body);
-    out.pop(); // the closing brace: more follows
-    out.push(b',');
-    out
+    opened(&body)
 }
 
 /// How hard the model is to think, in the words that the server takes.

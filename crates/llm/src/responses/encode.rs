@@ -1,6 +1,7 @@
 //! Requests as the Responses API wants them.
 
-use crate::body::{Segments, write_items, write_json};
+use crate::body::{Segments, opened, write_items};
+use crate::call_ids::wire_id;
 use crate::effort::{effort_of, word};
 use crate::endpoint::Target;
 use crate::memo::{Encode, Parts, missing, packed};
@@ -20,8 +21,8 @@ use windlass_kernel::{ContentBlock, Message, Role, ToolChoice, ToolResult};
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Item<'a> {
     Message { role: &'static str, content: Vec<Part<'a>> },
-    FunctionCall { call_id: &'a str, name: Cow<'a, str>, arguments: String },
-    FunctionCallOutput { call_id: &'a str, output: Output<'a> },
+    FunctionCall { call_id: Cow<'a, str>, name: Cow<'a, str>, arguments: String },
+    FunctionCallOutput { call_id: Cow<'a, str>, output: Output<'a> },
 }
 
 /// An item of ours, or one that goes back as it came.
@@ -61,7 +62,8 @@ struct Tool<'a> {
 }
 
 pub(super) fn encode(target: &Target, request: &Request) -> Segments {
-    let encoded = request.memo.encode(&Wire { provider: &target.endpoint.provider }, request);
+    let wire = Wire { provider: &target.endpoint.provider, thinks: !target.has(Quirk::NoThinking) };
+    let encoded = request.memo.encode(&wire, request);
     let mut segments = Segments::default();
     segments.push(&opening(target, request));
     segments.share(&encoded.head);
@@ -121,11 +123,7 @@ fn opening(target: &Target, request: &Request) -> Vec<u8> {
         body["tool_choice"] = tool_choice(&parameters.tool_choice);
         body["parallel_tool_calls"] = true.into();
     }
-    let mut out = Vec::new();
-    write_json(&mut out, &body);
-    out.pop(); // the closing brace: more follows
-    out.push(b',');
-    out
+    opened(&body)
 }
 
 fn tool_choice(choice: &ToolChoice) -> Value {
@@ -139,6 +137,8 @@ fn tool_choice(choice: &ToolChoice) -> Value {
 
 struct Wire<'a> {
     provider: &'a str,
+    /// The model takes reasoning back; one that does not think refuses a request that holds any.
+    thinks: bool,
 }
 
 impl Encode for Wire<'_> {
@@ -146,6 +146,10 @@ impl Encode for Wire<'_> {
 
     fn provider(&self) -> &str {
         self.provider
+    }
+
+    fn manner(&self) -> u32 {
+        self.thinks.into()
     }
 
     /// The prompt stands in the input, which every server takes; what may change in a message of its own, so that the
@@ -212,9 +216,11 @@ impl Wire<'_> {
             }
             ContentBlock::ToolUse(call) => {
                 let name = wire_name(&call.name);
-                Item::FunctionCall { call_id: &call.id.0, name, arguments: arguments(&call.input) }
+                Item::FunctionCall { call_id: wire_id(&call.id.0), name, arguments: arguments(&call.input) }
             }
-            ContentBlock::Thinking { signature, by, .. } if by.as_ref().is_none_or(|by| by == self.provider) => {
+            ContentBlock::Thinking { signature, by, .. }
+                if self.thinks && by.as_ref().is_none_or(|by| by == self.provider) =>
+            {
                 return Some(Entry::Reasoning(reasoning(signature.as_deref()?)?));
             }
             ContentBlock::Native { provider, value } => {
@@ -238,7 +244,7 @@ fn developer(text: String) -> Item<'static> {
 }
 
 fn output<'b>(result: &'b ToolResult, blobs: &'b HashMap<String, Bytes>) -> Item<'b> {
-    let call_id = &result.tool_use_id.0;
+    let call_id = wire_id(&result.tool_use_id.0);
     if !result.content.iter().any(is_medium) {
         return Item::FunctionCallOutput { call_id, output: Output::Text(result_words(result, NO_OUTPUT)) };
     }

@@ -226,6 +226,31 @@ fn a_stream_that_breaks_off_anywhere_before_its_end_is_no_message() {
     }
 }
 
+#[test]
+fn a_model_that_does_not_think_gets_no_reasoning_and_one_that_does_gets_it_again() {
+    let reasoning = |quirks: &[Quirk], request: &Request| {
+        let input = body_for::<Responses>(&quirky("openai", quirks), request)["input"].take();
+        input.as_array().unwrap().iter().filter(|item| item["type"] == "reasoning").count()
+    };
+    let request = talk();
+    assert_eq!(
+        [reasoning(&[], &request), reasoning(&[Quirk::NoThinking], &request), reasoning(&[], &request)],
+        [1, 0, 1]
+    );
+}
+
+#[test]
+fn an_id_longer_than_the_api_takes_is_mended_in_call_and_output_alike() {
+    let id = "x".repeat(65);
+    let request = request(vec![
+        Message::assistant(vec![call(&id, "read", json!({}))]),
+        Message::user(vec![result(&id, vec![], false)]),
+    ]);
+    let input = body::<Responses>("openai", &request)["input"].take();
+    let ids: Vec<&str> = input.as_array().unwrap().iter().filter_map(|item| item["call_id"].as_str()).collect();
+    assert!(ids.len() == 2 && ids[0] == ids[1] && ids[0].len() <= 64, "{ids:?}");
+}
+
 /// What a person, a model and its tools can say.
 fn talk() -> Request {
     let native = ContentBlock::Native { provider: "anthropic".into(), value: json!({"type": "server_tool_use"}) };

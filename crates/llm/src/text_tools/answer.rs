@@ -156,11 +156,11 @@ impl Answer {
         let index = self.next;
         self.next += 1;
         let mut renamed = None;
-        if let BlockKind::ToolUse { id, .. } = &mut kind {
-            if is_made_here(id) {
-                *id = self.ids.make();
-                renamed = Some(id.clone());
-            }
+        if let BlockKind::ToolUse { id, .. } = &mut kind
+            && is_made_here(id)
+        {
+            *id = self.ids.make();
+            renamed = Some(id.clone());
         }
         self.others.insert(place, Other { index, id: renamed });
         self.out.tell(ModelEvent::BlockStarted { index, kind });

@@ -4,6 +4,9 @@ use super::form::{Attempt, Call, Form, OPENINGS, Step};
 use crate::ToolSpec;
 use std::sync::Arc;
 
+/// Between these some servers pass thinking on as text, at the start of a message.
+const THOUGHT: (&str, &str) = ("<think>", "</think>");
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(String),
@@ -16,7 +19,9 @@ pub(super) struct Finder {
     /// The beginning of an opening, or all of what the attempt has read.
     held: String,
     attempt: Option<Attempt>,
-    /// Something other than blanks was found in this message.
+    /// In a thought: how many bytes of its end were just read.
+    thought: Option<usize>,
+    /// Something other than blanks and thoughts was found in this message.
     has_begun: bool,
     /// The line so far is blank.
     is_line_blank: bool,
@@ -25,13 +30,22 @@ pub(super) struct Finder {
 
 enum Opening {
     Of(Form),
+    Thought,
     Maybe,
     No,
 }
 
 impl Finder {
     pub(super) fn new(tools: Arc<[ToolSpec]>) -> Finder {
-        Finder { tools, held: String::new(), attempt: None, has_begun: false, is_line_blank: true, found: vec![] }
+        Finder {
+            tools,
+            held: String::new(),
+            attempt: None,
+            thought: None,
+            has_begun: false,
+            is_line_blank: true,
+            found: vec![],
+        }
     }
 
     /// What `text` brings to light.
@@ -47,11 +61,16 @@ impl Finder {
             None => self.release(self.held.len()),
         }
         self.is_line_blank = true;
+        self.thought = None;
         std::mem::take(&mut self.found)
     }
 
     fn read(&mut self, mut rest: &str) {
         while !rest.is_empty() {
+            if let Some(read) = self.thought {
+                rest = self.think(rest, read);
+                continue;
+            }
             if self.held.is_empty() {
                 let plain = self.plain(rest);
                 self.text(&rest[..plain]);
@@ -67,6 +86,22 @@ impl Finder {
                 rest = behind;
             }
         }
+    }
+
+    /// Passes a thought on, up to its end; gives what lies behind it.
+    fn think<'t>(&mut self, text: &'t str, mut read: usize) -> &'t str {
+        let end = THOUGHT.1.as_bytes();
+        for (place, byte) in text.bytes().enumerate() {
+            read = if byte == end[read] { read + 1 } else { usize::from(byte == end[0]) };
+            if read == end.len() {
+                self.text(&text[..=place]);
+                (self.thought, self.has_begun) = (None, false);
+                return &text[place + 1..];
+            }
+        }
+        self.text(text);
+        self.thought = Some(read);
+        ""
     }
 
     /// How many bytes of `text` are surely no beginning of a call.
@@ -85,6 +120,10 @@ impl Finder {
     fn opened(&mut self, c: char) -> bool {
         match self.opening() {
             Opening::Of(form) => self.attempt = Some(Attempt::new(form, &self.held)),
+            Opening::Thought => {
+                self.release(self.held.len());
+                self.thought = Some(0);
+            }
             Opening::Maybe => {}
             Opening::No if self.held.len() == c.len_utf8() => self.release(c.len_utf8()),
             Opening::No => {
@@ -100,10 +139,15 @@ impl Finder {
         if self.held == "{" && !self.has_begun {
             return Opening::Of(Form::Bare);
         }
+        if self.held == THOUGHT.0 && !self.has_begun {
+            return Opening::Thought;
+        }
+        let may_think = THOUGHT.0.starts_with(&self.held) && !self.has_begun;
         let mut openings = OPENINGS.iter().filter(|(_, form)| *form != Form::Fenced || self.is_line_blank);
         match openings.find(|(word, _)| word.starts_with(&self.held)) {
             Some((word, form)) if *word == self.held => Opening::Of(*form),
             Some(_) => Opening::Maybe,
+            None if may_think => Opening::Maybe,
             None => Opening::No,
         }
     }

@@ -292,6 +292,27 @@ fn calls_within_thinking_are_thoughts_and_native_calls_pass() {
 }
 
 #[test]
+fn calls_within_thinking_that_comes_as_text_are_thoughts() {
+    let one = "<tool_call>{\"name\":\"ls\"}</tool_call>";
+    insta::assert_snapshot!(story(&format!("\n<think>So: {one} <<</think>\n\n{one}")), @r#"
+    "\n<think>So: <tool_call>{\"name\":\"ls\"}</tool_call> <<</think>\n\n"
+    call_1 = ls {}
+    ToolUse
+    "#);
+    insta::assert_snapshot!(story("<think></think>{\"name\": \"ls\", \"arguments\": {}}"), @r#"
+    "<think></think>"
+    call_1 = ls {}
+    ToolUse
+    "#);
+    insta::assert_snapshot!(story(&format!("The tag <think> {one}")), @r#"
+    "The tag <think> "
+    call_1 = ls {}
+    ToolUse
+    "#);
+    stays_text(&format!("<think>{one}</thin"));
+}
+
+#[test]
 fn text_is_told_as_it_comes_and_held_back_only_where_a_call_may_begin() {
     let mut answer = Answer::new("local", tools(), &[]);
     answer.read(vec![ModelEvent::BlockStarted { index: 0, kind: BlockKind::Text }]);
@@ -459,6 +480,8 @@ async fn a_wrapped_model_is_asked_without_tools_and_answers_with_calls() {
 /// Pieces of what calls are made of; none of them offers a whole one.
 fn fragment() -> impl Strategy<Value = String> {
     const WORDS: &[&str] = &[
+        "<think>",
+        "</think>",
         "<tool_call>",
         "</tool_call>",
         "<function=read>",

@@ -43,7 +43,9 @@ async fn sum_up(summary: Summary) -> Result<(String, Spent), String> {
                 }
                 ModelEvent::Finished { usage, .. } => {
                     spent.usage = usage;
-                    spent.cost_micro_usd = speech.prices.as_ref().map(|prices| prices.cost_micro_usd(&usage));
+                    // No usage is no price: nobody said what the call took.
+                    let prices = speech.prices.filter(|_| usage != Usage::default());
+                    spent.cost_micro_usd = prices.map(|prices| prices.cost_micro_usd(&usage));
                 }
                 _ => {}
             }

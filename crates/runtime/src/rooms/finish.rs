@@ -45,9 +45,17 @@ fn objection(checks: &[StopCheck], state: &State) -> Option<Objection> {
     Some(if turn.repairs == 0 { Objection::Repair(problem) } else { Objection::Invalid(problem) })
 }
 
+/// What the model said last: a message, and those before it that it goes on from because they hit their output limit.
 fn answer(state: &State) -> String {
-    let said = state.messages.last().filter(|message| message.role == Role::Assistant);
-    said.map(|message| message.text()).unwrap_or_default()
+    let mut parts = vec![];
+    for pair in state.messages.rchunks(2) {
+        let Some(said) = pair.last().filter(|message| message.role == Role::Assistant) else { break };
+        parts.push(said.text());
+        if pair.len() < 2 || pair[0].text() != CONTINUE_TEXT {
+            break;
+        }
+    }
+    parts.into_iter().rev().collect()
 }
 
 /// In what `answer` fails `schema`.
@@ -81,12 +89,29 @@ fn repair(problem: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::sync::Arc;
 
     #[test]
     fn an_answer_is_json_alone_or_in_one_fence() {
         assert_eq!(json_part(" {\"a\": 1}\n"), "{\"a\": 1}");
         assert_eq!(json_part("```json\n{\"a\": 1}\n```"), "{\"a\": 1}");
         assert_eq!(json_part("Here:\n```json\n{}\n```"), "Here:\n```json\n{}\n```");
+    }
+
+    #[test]
+    fn an_answer_that_went_on_is_one() {
+        let (user, assistant) = (
+            |text: &str| Message::user(vec![ContentBlock::text(text)]),
+            |text: &str| Message::assistant(vec![ContentBlock::text(text)]),
+        );
+        let of = |messages: Vec<Message>| {
+            answer(&State { messages: messages.into_iter().map(Arc::new).collect(), ..State::default() })
+        };
+        let begun =
+            vec![user("go"), assistant("Before."), user("which port?"), assistant("{\"po"), user(CONTINUE_TEXT)];
+        assert_eq!(of(begun.iter().cloned().chain([assistant("rt\": 80}")]).collect()), "{\"port\": 80}");
+        assert_eq!(of(begun), "");
+        assert_eq!(of(vec![assistant("Alone.")]), "Alone.");
     }
 
     #[test]

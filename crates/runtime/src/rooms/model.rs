@@ -7,10 +7,12 @@ use futures_util::StreamExt;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use windlass_kernel::*;
-use windlass_llm::{Delta, ModelEvent, ModelStream, Prices};
+use windlass_llm::{Delta, ModelEvent, ModelStream, Prices, Request};
 
 /// Bytes that are taken for a token where the provider does not count them.
 const BYTES_PER_TOKEN: u64 = 4;
+/// Tokens that a picture or document is taken for there, however many bytes it has.
+const TOKENS_PER_MEDIUM: u64 = 1_600;
 /// Time a stream has, after the message is whole, to end by itself so that its connection can be used again.
 const DRAIN: Duration = Duration::from_millis(500);
 
@@ -25,6 +27,14 @@ struct Listening {
     heard: Usage,
     sent_bytes: u64,
     heard_bytes: u64,
+    media: Media,
+}
+
+/// The pictures and documents of a request: how many there are, and their bytes as they are written into it.
+#[derive(Clone, Copy, Default)]
+struct Media {
+    count: u64,
+    bytes: u64,
 }
 
 pub(crate) async fn speak(speech: Speech, cancel: CancellationToken, reporter: Reporter) {
@@ -37,8 +47,9 @@ pub(crate) async fn speak(speech: Speech, cancel: CancellationToken, reporter: R
         Ok(model) => model,
         Err(message) => return reporter.fact(failed(work, FailureKind::Invalid, message)).await,
     };
+    let media = Media::of(&speech.request);
     let (stream, sent) = (model.call(speech.request), Instant::now());
-    let mut listening = Listening::new(stream, sent, speech.prices);
+    let mut listening = Listening::new(stream, sent, speech.prices, media);
     loop {
         let read = tokio::select! {
             biased;
@@ -58,8 +69,9 @@ pub(crate) async fn speak(speech: Speech, cancel: CancellationToken, reporter: R
 }
 
 impl Listening {
-    fn new(stream: ModelStream, sent: Instant, prices: Option<Prices>) -> Listening {
-        Listening { stream, sent, first_token_ms: None, prices, heard: Usage::default(), sent_bytes: 0, heard_bytes: 0 }
+    fn new(stream: ModelStream, sent: Instant, prices: Option<Prices>, media: Media) -> Listening {
+        let heard = Usage::default();
+        Listening { stream, sent, first_token_ms: None, prices, heard, sent_bytes: 0, heard_bytes: 0, media }
     }
 
     /// What one network read amounts to, and whether the call is over with it.
@@ -114,7 +126,9 @@ impl Listening {
                 Item::Fact(Event::BlockFinished { work, index, block, partial: false })
             }
             ModelEvent::Finished { stop, raw_stop, usage } => {
-                Item::Fact(Event::ModelFinished { work, stop, raw_stop, spent: self.spent(usage) })
+                // Some servers do not count, and a connection may break right before the count.
+                let spent = if usage == Usage::default() { self.reckoned() } else { self.spent(usage) };
+                Item::Fact(Event::ModelFinished { work, stop, raw_stop, spent })
             }
         };
         Some(item)
@@ -142,10 +156,27 @@ impl Listening {
         }
         let mut usage = self.heard;
         if !is_counted {
-            usage.input = self.sent_bytes.div_ceil(BYTES_PER_TOKEN);
+            usage.input = self.media.tokens_of(self.sent_bytes);
         }
         usage.output = usage.output.max(self.heard_bytes.div_ceil(BYTES_PER_TOKEN));
         Spent { estimated: true, ..self.spent(usage) }
+    }
+}
+
+impl Media {
+    fn of(request: &Request) -> Media {
+        // In base 64.
+        let bytes = request.blobs.values().map(|blob| (blob.len() as u64).div_ceil(3) * 4).sum();
+        Media { count: request.blobs.len() as u64, bytes }
+    }
+
+    /// What a body of so many bytes is taken for.
+    fn tokens_of(self, sent_bytes: u64) -> u64 {
+        match sent_bytes.checked_sub(self.bytes) {
+            Some(text) => text.div_ceil(BYTES_PER_TOKEN) + self.count * TOKENS_PER_MEDIUM,
+            // They were not all sent: the session has forgotten some.
+            None => sent_bytes.div_ceil(BYTES_PER_TOKEN),
+        }
     }
 }
 
@@ -155,7 +186,8 @@ fn backoff(retry: &Retry, failed: u32, retry_after_ms: Option<u64>, work: Seq) -
     if failed == 0 {
         return Duration::ZERO;
     }
-    let wait_ms = retry_after_ms.unwrap_or_else(|| {
+    // Asked to wait for nothing, one would use all attempts up at once.
+    let wait_ms = retry_after_ms.filter(|asked| *asked > 0).unwrap_or_else(|| {
         let doubled = retry.base_ms.saturating_mul(1 << (failed - 1).min(20));
         doubled.saturating_add((doubled / 4).saturating_mul(work.0.wrapping_mul(0x9E37_79B9) % 256) / 256)
     });
@@ -172,6 +204,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_answer_that_nobody_counted_is_reckoned_and_its_pictures_are_not_weighed() {
+        let prices = Prices::from_dollars(1.0, 10.0, 1.0, 1.0).unwrap();
+        let media = Media { count: 1, bytes: 4_000_000 };
+        let mut listening = Listening::new(futures_util::stream::empty().boxed(), Instant::now(), Some(prices), media);
+        let finished = |usage| ModelEvent::Finished { stop: StopReason::EndTurn, raw_stop: None, usage };
+        let delta = ModelEvent::Delta { index: 0, delta: Delta::Text("twelve bytes".into()) };
+        let mut spent = |usage| {
+            let events = [ModelEvent::Accepted { body_bytes: 4_000_400 }, delta.clone(), finished(usage)];
+            let (items, over) = listening.hear(Seq(7), Some(Ok(events.into())));
+            assert!(over);
+            listening.heard_bytes = 0;
+            let Some(Item::Fact(Event::ModelFinished { spent, .. })) = items.into_iter().last() else { panic!() };
+            spent
+        };
+        let counted = Usage { input: 9, output: 2, ..Usage::default() };
+        assert_eq!((spent(counted).usage, spent(counted).estimated), (counted, false));
+        let reckoned = spent(Usage::default());
+        // 100 for the text and 1,600 for the picture at $1, 3 for the answer at $10, per million.
+        assert_eq!(reckoned.usage, Usage { input: 1_700, output: 3, ..Usage::default() });
+        assert_eq!((reckoned.cost_micro_usd, reckoned.estimated), (Some(1_730), true));
+    }
+
+    #[test]
     fn waits_double_and_stay_within_a_quarter_and_the_limit() {
         let retry = Retry::default();
         let backoff = |failed, asked, work| backoff(&retry, failed, asked, Seq(work)).as_millis();
@@ -183,6 +238,7 @@ mod tests {
             }
         }
         assert_eq!(backoff(1, Some(1_500), 9), 1_500);
+        assert_eq!(backoff(2, Some(0), 9), backoff(2, None, 9));
         assert_eq!(backoff(1_000, None, 9), 60_000);
     }
 }
