@@ -145,6 +145,19 @@ pub fn check_key(model: &str, providers: &Providers) -> Result<(), Failure> {
     Err(Failure::new(Code::NoModel, message))
 }
 
+/// The same of a fallback model: found wanting now, and not when it is needed.
+pub fn check_fallback(model: &str, providers: &Providers) -> Result<(), Failure> {
+    let known =
+        model.split_once('/').is_some_and(|(name, rest)| !rest.is_empty() && !matches!(providers.get(name), Ok(None)));
+    if !known {
+        return Err(Failure::usage(format!(
+            "--fallback-model {model}: it names no model: write PROVIDER/NAME, for example {EXAMPLE}"
+        )));
+    }
+    check_key(model, providers)
+        .map_err(|failure| Failure { message: format!("--fallback-model {model}: {}", failure.message), ..failure })
+}
+
 fn at_url(config: &Config, providers: &mut Providers, url: &str, name: Option<&str>) -> Result<String, Failure> {
     let (protocol, _) = spoken(url, None);
     let provider = if protocol == Protocol::Anthropic { "anthropic" } else { "openai" };

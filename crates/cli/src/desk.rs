@@ -94,6 +94,9 @@ impl Desk {
             None => choose::model(config, environment, &mut providers)?,
         };
         choose::check_key(&model, &providers)?;
+        if let Some(fallback) = &self.settings.profile.fallback {
+            choose::check_fallback(&fallback.model, &providers)?;
+        }
         self.check_caps(&model, &providers)?;
         let address = model.split_once('/').and_then(|(name, _)| providers.get(name).ok().flatten());
         let proxy = address.and_then(|provider| environment.proxy_for(&provider.base_url)).map(str::to_owned);

@@ -5,29 +5,46 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use windlass::llm::{ApiKey, KeySource};
 
-/// How long a key that was printed is used before the command runs again; the vendors' tokens live an hour.
-const KEPT: Duration = Duration::from_secs(10 * 60);
+/// How long a key that was printed is used before the command runs again. `gcloud` prints a token that it has until
+/// that is about to run out: it may have no more than five minutes left.
+const KEY_KEPT: Duration = Duration::from_secs(4 * 60);
+/// How long a failure is told again before the command runs again: the sessions that wait for one key fail together,
+/// and not one after the other.
+const FAILURE_KEPT: Duration = Duration::from_secs(5);
 /// How long the command may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Characters of its error output that are told.
 const SHOWN_CHARS: usize = 300;
 
+/// What the command brought, and when.
+struct Printed {
+    key: Result<ApiKey, String>,
+    at: Instant,
+}
+
+impl Printed {
+    /// Whether it still holds at `now`.
+    fn holds(&self, now: Instant) -> bool {
+        let kept = if self.key.is_ok() { KEY_KEPT } else { FAILURE_KEPT };
+        now.saturating_duration_since(self.at) < kept
+    }
+}
+
 /// Runs `command` in a shell when a key is first wanted, and again when the last one is old.
 pub fn source(command: &str) -> KeySource {
-    let kept: Arc<Mutex<Option<(Instant, ApiKey)>>> = Arc::default();
+    let printed: Arc<Mutex<Option<Printed>>> = Arc::default();
     let command: Arc<str> = command.into();
     KeySource(Arc::new(move || {
-        let (kept, command) = (kept.clone(), command.clone());
+        let (printed, command) = (printed.clone(), command.clone());
         Box::pin(async move {
             // Held while the command runs, so that calls side by side run it once.
-            let mut kept = kept.lock().await;
-            if let Some((at, key)) = kept.as_ref().filter(|(at, _)| at.elapsed() < KEPT) {
-                let _ = at;
-                return Ok(key.clone());
+            let mut printed = printed.lock().await;
+            if let Some(last) = printed.as_ref().filter(|last| last.holds(Instant::now())) {
+                return last.key.clone();
             }
-            let key = print(&command).await?;
-            *kept = Some((Instant::now(), key.clone()));
-            Ok(key)
+            let key = print(&command).await;
+            *printed = Some(Printed { key: key.clone(), at: Instant::now() });
+            key
         })
     }))
 }
@@ -45,5 +62,48 @@ async fn print(command: &str) -> Result<ApiKey, String> {
     match output.status.success() && !key.is_empty() {
         true => Ok(ApiKey::new(key)),
         false => Err(format!("`{command}` printed no key ({}): {said}", output.status)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A command that notes each of its runs in a file and then does `then`.
+    fn noted(folder: &tempfile::TempDir, then: &str) -> String {
+        format!("echo run >> '{}'; {then}", folder.path().join("runs").display())
+    }
+
+    fn runs(folder: &tempfile::TempDir) -> usize {
+        std::fs::read_to_string(folder.path().join("runs")).unwrap().lines().count()
+    }
+
+    #[tokio::test]
+    async fn sessions_side_by_side_share_one_run_and_its_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = source(&noted(&folder, "echo sk-1"));
+        let (one, other) = tokio::join!((source.0)(), (source.0)());
+        assert_eq!((one, other), (Ok(ApiKey::new("sk-1")), Ok(ApiKey::new("sk-1"))));
+        assert_eq!(runs(&folder), 1);
+    }
+
+    #[tokio::test]
+    async fn sessions_side_by_side_share_one_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = source(&noted(&folder, "echo 'log in first' >&2; exit 3"));
+        let failures = futures_util::future::join_all((0..200).map(|_| (source.0)())).await;
+        let told = "printed no key (exit status: 3): log in first";
+        assert!(failures.iter().all(|failure| failure.as_ref().unwrap_err().ends_with(told)), "{failures:?}");
+        assert_eq!(runs(&folder), 1);
+    }
+
+    #[test]
+    fn a_key_holds_for_minutes_and_a_failure_for_seconds() {
+        let at = Instant::now();
+        let (key, failure) = (Ok(ApiKey::new("sk-1")), Err("no".to_owned()));
+        let held = |key: &Result<ApiKey, String>, after| Printed { key: key.clone(), at }.holds(at + after);
+        let moment = Duration::from_millis(1);
+        assert_eq!([held(&key, KEY_KEPT - moment), held(&key, KEY_KEPT)], [true, false]);
+        assert_eq!([held(&failure, FAILURE_KEPT - moment), held(&failure, FAILURE_KEPT)], [true, false]);
     }
 }

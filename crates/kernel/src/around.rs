@@ -17,7 +17,7 @@ impl State {
 
     fn way_back(&self, turn: &Turn) -> Option<Step> {
         let back = self.profile.fallback.as_ref().is_none_or(|fallback| fallback.back == FallbackBack::NextTurn);
-        let is_new = turn.last == Last::Input && turn.model_calls == 0 && !turn.fell_back;
+        let is_new = turn.last == Last::Input && turn.model_calls == 0 && turn.fell_back.is_none();
         let model = self.model.clone();
         (self.speaking.is_some() && back && is_new).then_some(Step::SwitchModel { model, why: SwitchReason::Back })
     }
@@ -26,7 +26,7 @@ impl State {
     fn other_model(&self, turn: &Turn) -> Option<Step> {
         let fallback = self.profile.fallback.as_ref()?;
         let failure = turn.newest_failure.filter(|kind| kind.is_worth_retrying())?;
-        if turn.fell_back || fallback.model == self.speaking_model() {
+        if turn.fell_back.is_some() || fallback.model == self.speaking_model() {
             return None;
         }
         let is_overloaded = turn.overloads >= self.profile.retry.overloads_before_fallback;

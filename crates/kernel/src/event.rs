@@ -141,6 +141,11 @@ pub enum Event {
     CompactionFailed {
         work: Seq,
         message: String,
+        /// Where the model failed: one that may do better is asked again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Box<ModelFailure>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spent: Option<Box<Spent>>,
     },
     /// A stop check sent the model back to work; with `repair`, because its answer does not fit the wanted schema.
     StopBlocked {

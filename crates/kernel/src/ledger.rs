@@ -127,7 +127,8 @@ impl LedgerEntry {
             }
             Event::ModelFailed { work, spent, .. } => end(*work, Failed, spent),
             Event::ModelCancelled { work, spent } => end(*work, Cancelled, spent),
-            // What it took before it failed is not told.
+            Event::CompactionFailed { work, spent: Some(spent), .. } => end(*work, Failed, spent),
+            // Older logs do not tell what it took before it failed.
             Event::CompactionFailed { work, .. } => {
                 let end = LedgerEnd::new(*work, record.at, Failed, &Spent::default());
                 LedgerEntry::Ended(LedgerEnd { unpriced: true, ..end })

@@ -27,7 +27,12 @@ impl State {
 
     /// Why the model is not asked again; none if it is.
     fn gives_up(&self, turn: &Turn, failure: &ModelFailure) -> Option<String> {
-        let message = &failure.message;
+        let message = match &turn.fell_back {
+            Some(cause) => {
+                &format!("{cause}; the fallback model {} failed as well: {}", self.speaking_model(), failure.message)
+            }
+            None => &failure.message,
+        };
         if !failure.kind.is_worth_retrying() {
             return Some(message.clone());
         }

@@ -78,7 +78,7 @@ impl State {
             _ => None,
         };
         if matches!(end, Some(End::OutputLimit { .. })) && turn.compactions == 0 && self.is_over_trigger() {
-            return Some(Step::Compact);
+            return self.unless_capped(Step::Compact);
         }
         if end.is_none()
             && let Some(step) = self.way_around(turn)
@@ -90,10 +90,15 @@ impl State {
             let checks = end == End::Done && is_checked;
             return Some(Step::Finish { end, checks });
         }
+        self.unless_capped(Step::CallModel)
+    }
+
+    /// `step`, which costs something, or the pause until it may.
+    fn unless_capped(&self, step: Step) -> Option<Step> {
         match self.reached_cap() {
             Some(_) if self.paused().is_some() => None,
             Some(cap) => Some(Step::Pause { cap }),
-            None => Some(Step::CallModel),
+            None => Some(step),
         }
     }
 }

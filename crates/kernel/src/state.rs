@@ -36,6 +36,9 @@ pub struct State {
     pub last_end: Option<End>,
     pub compacting: Option<Task>,
     pub compaction_asked: Option<CompactionWish>,
+    /// Failed attempts at it in a row, and how long the provider asked to wait.
+    pub compaction_errors: u32,
+    pub compaction_wait_ms: Option<u64>,
     pub inputs: BTreeSet<InputId>,
     pub call_ids: BTreeSet<CallId>,
     /// Content hashes of the files the session has read or written, by path.
@@ -118,8 +121,8 @@ pub struct Turn {
     /// Of the failures in a row: those of silence, and the overloads that came last.
     pub stalls: u32,
     pub overloads: u32,
-    /// Another model speaks in this turn.
-    pub fell_back: bool,
+    /// Another model speaks in this turn, for this cause.
+    pub fell_back: Option<String>,
     /// Times the oldest results were left out, and the history was compacted without being asked.
     pub snips: u32,
     pub compactions: u32,

@@ -281,7 +281,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (work(), 0..12usize, spent()).prop_map(|(work, upto, spent)| {
             Event::Compacted { work, upto, summary: "s".into(), spent }
         }),
-        1 => work().prop_map(|work| Event::CompactionFailed { work, message: "x".into() }),
+        1 => work().prop_map(|work| Event::CompactionFailed { work, message: "x".into(), error: None, spent: None }),
         1 => (work(), any::<bool>()).prop_map(|(work, repair)| Event::StopBlocked { work, text: "x".into(), repair }),
         3 => called(),
         1 => (scope(), spending()).prop_map(|(scope, spent)| Event::SpendingSeen { scope, spent }),

@@ -119,7 +119,10 @@ fn s3_18_the_fallback_model_is_switched_to_once_in_a_turn_and_its_failures_end_i
          fail overloaded one\n fail overloaded two\n fail overloaded three\n fail overloaded four\n fail overloaded five",
     );
     assert_eq!((switches(&story), story.model_calls()), (1, 7));
-    assert_eq!(*story.end(), End::ModelError { message: "busy (tried 5 times)".into() });
+    assert_eq!(
+        *story.end(),
+        End::ModelError { message: "busy; the fallback model mock/other failed as well: one (tried 5 times)".into() }
+    );
 }
 
 #[test]
@@ -250,4 +253,23 @@ fn s3_20_a_window_that_has_room_or_is_not_known_is_no_reason_to_compact() {
         assert_eq!(*story.end(), End::OutputLimit { continuations: 3 });
         assert_eq!(story.count(|step| *step == Step::Compact), 0);
     }
+}
+
+#[test]
+fn a_compaction_that_may_do_better_is_made_again_and_one_that_may_not_ends() {
+    let story = tell("prompt a\n text b\n stop end_turn\n note it rains\n compact\n no-summary-yet overloaded busy");
+    assert_eq!(story.state.compaction_errors, 1);
+    assert!(story.state.compacting.is_some(), "it is under way again");
+    let story = story.tell("summary 2 they talked");
+    assert!(story.state.is_idle() && story.state.summary.is_some());
+    assert_eq!(story.state.compaction_errors, 0);
+    let story = tell("prompt a\n text b\n stop end_turn\n note it rains\n compact\n no-summary-yet auth wrong key");
+    assert!(story.state.is_idle() && story.state.summary.is_none());
+}
+
+#[test]
+fn a_compaction_is_not_made_again_for_ever() {
+    let failures = "\n no-summary-yet transient down".repeat(5);
+    let story = tell(&format!("prompt a\n text b\n stop end_turn\n note it rains\n compact{failures}"));
+    assert!(story.state.is_idle() && story.state.summary.is_none());
 }

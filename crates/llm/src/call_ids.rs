@@ -1,8 +1,9 @@
 //! Ids of tool calls: made here where a provider gives none, mended where another provider would refuse them.
 
+use crate::calls::Calls;
 use std::borrow::Cow;
 use std::sync::Arc;
-use windlass_kernel::{ContentBlock, Message};
+use windlass_kernel::Message;
 
 const PREFIX: &str = "call_";
 /// Characters of an id that the strictest protocols take.
@@ -16,14 +17,9 @@ pub(crate) struct CallIds {
 }
 
 impl CallIds {
-    /// Ids behind those of the calls in `messages`.
-    pub(crate) fn behind(messages: &[Arc<Message>]) -> CallIds {
-        let blocks = messages.iter().flat_map(|message| &message.content);
-        let numbers = blocks.filter_map(|block| match block {
-            ContentBlock::ToolUse(call) => number(&call.id.0),
-            _ => None,
-        });
-        CallIds { next: numbers.max().unwrap_or(0).saturating_add(1) }
+    /// Ids behind those of the calls in `messages`, of which `calls` knows what was read before.
+    pub(crate) fn behind(calls: &Calls, messages: &[Arc<Message>]) -> CallIds {
+        CallIds { next: calls.of(messages).highest().saturating_add(1) }
     }
 
     pub(crate) fn make(&mut self) -> String {
@@ -37,7 +33,8 @@ pub(crate) fn is_made_here(id: &str) -> bool {
     number(id).is_some()
 }
 
-fn number(id: &str) -> Option<u64> {
+/// The number of an id that was made here.
+pub(crate) fn number(id: &str) -> Option<u64> {
     id.strip_prefix(PREFIX)?.parse().ok()
 }
 
@@ -66,9 +63,9 @@ mod tests {
 
     #[test]
     fn ids_made_here_come_behind_those_of_the_conversation() {
-        assert_eq!(CallIds::behind(&[]).make(), "call_1");
+        assert_eq!(CallIds::behind(&Calls::default(), &[]).make(), "call_1");
         let calls = ["call_7", "call_x", "z9"].map(|id| call(id, "ls", json!({})));
-        let mut ids = CallIds::behind(&[Arc::new(Message::assistant(calls.into()))]);
+        let mut ids = CallIds::behind(&Calls::default(), &[Arc::new(Message::assistant(calls.into()))]);
         assert_eq!([ids.make(), ids.make()], ["call_8", "call_9"]);
         assert!(is_made_here("call_8") && !is_made_here("call_x"));
     }

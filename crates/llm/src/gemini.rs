@@ -42,6 +42,6 @@ impl Protocol for Gemini {
     }
 
     fn decoder(target: &Target, request: &Request) -> decode::Decoder {
-        decode::Decoder::new(&target.endpoint.provider, CallIds::behind(&request.messages))
+        decode::Decoder::new(&target.endpoint.provider, CallIds::behind(request.memo.calls(), &request.messages))
     }
 }

@@ -1,18 +1,23 @@
 //! What was encoded for a session before, so that its history is serialised once.
 
+use crate::calls::Calls;
 use crate::text_tools::Retold;
 use crate::{Request, SystemSection, ToolSpec};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use windlass_kernel::{BlobRef, Message, Role};
+use windlass_kernel::{Message, Role};
 
 /// How many providers' encodings are kept side by side: the session's own and the one it fell back to.
 const MAX_KEPT: usize = 2;
 
 /// Encoded messages of one session. Clones share what they keep.
 #[derive(Clone, Default)]
-pub struct Memo(Arc<Mutex<Vec<Kept>>>, Retold);
+pub struct Memo {
+    kept: Arc<Mutex<Vec<Kept>>>,
+    calls: Calls,
+    retold: Retold,
+}
 
 /// The transcript as one protocol writes it for one provider.
 struct Kept {
@@ -62,14 +67,19 @@ pub(crate) struct Encoded {
 
 impl Memo {
     /// What was put into other words before it was encoded.
-    pub(crate) fn retold(&self) -> Retold {
-        self.1.clone()
+    pub(crate) fn retold(&self) -> &Retold {
+        &self.retold
+    }
+
+    /// What is known of the calls in the messages as they are sent.
+    pub(crate) fn calls(&self) -> &Calls {
+        &self.calls
     }
 
     /// The request's encoding; only what was not encoded before costs work.
     pub(crate) fn encode<E: Encode>(&self, wire: &E, request: &Request) -> Encoded {
         // A panic while encoding leaves whole entries only, so a poisoned lock guards nothing broken.
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let place = all.iter().position(|kept| kept.is_of(wire));
         let kept = match place {
             Some(place) => &mut all[place],
@@ -128,11 +138,6 @@ impl Kept {
 pub(crate) fn packed(mut bytes: Vec<u8>) -> Bytes {
     bytes.shrink_to_fit();
     bytes.into()
-}
-
-/// What stands in the place of a picture or document whose bytes are lost: the session goes on without them.
-pub(crate) fn missing(what: &str, media_type: &str, blob: &BlobRef) -> String {
-    format!("[{what} ({media_type}, {} bytes) that is no longer available]", blob.bytes)
 }
 
 #[cfg(test)]

@@ -41,6 +41,6 @@ impl Protocol for Chat {
     }
 
     fn decoder(target: &Target, request: &Request) -> decode::Decoder {
-        decode::Decoder::new(&target.endpoint.provider, CallIds::behind(&request.messages))
+        decode::Decoder::new(&target.endpoint.provider, CallIds::behind(request.memo.calls(), &request.messages))
     }
 }

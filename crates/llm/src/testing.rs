@@ -82,6 +82,32 @@ pub(crate) fn document() -> ContentBlock {
     }
 }
 
+/// What is sent of pictures and documents, told and brought by a tool, to a model that takes neither. What it takes
+/// otherwise goes out as ever, from the same memo.
+pub(crate) fn without_media<P: Protocol>(mut target: Target) -> Value {
+    let request = request(vec![
+        Message::user(vec![ContentBlock::text("See"), image(), document()]),
+        Message::assistant(vec![call("a", "read", json!({})), call("b", "read", json!({}))]),
+        Message::user(vec![
+            result("a", vec![ContentBlock::text("a.png"), image()], false),
+            result("b", vec![document()], false),
+        ]),
+    ]);
+    let count = |body: &Value| body.to_string().matches("cGljdHVyZQ==").count();
+    let mut sent = |quirks: &[Quirk]| {
+        target.endpoint.quirks = quirks.to_vec();
+        body_for::<P>(&target, &request)
+    };
+    let whole = sent(&[]);
+    assert_eq!(count(&whole), 4);
+    let neither = sent(&[Quirk::NoImages, Quirk::NoPdfs]);
+    assert_eq!(count(&neither), 0, "{neither}");
+    assert_eq!(count(&sent(&[Quirk::NoImages])), 2);
+    assert_eq!(count(&sent(&[Quirk::NoPdfs])), 2);
+    assert_eq!(sent(&[]), whole);
+    neither
+}
+
 /// Decodes a stream that comes in `pieces`; one batch of events per piece.
 pub(crate) fn decode<P: Protocol>(pieces: &[&[u8]]) -> Result<Vec<Vec<ModelEvent>>, String> {
     let mut decoder = P::decoder(&target("anthropic"), &request(vec![]));

@@ -17,6 +17,7 @@ mod tests;
 
 pub(crate) use retell::Retold;
 
+use crate::call_ids::CallIds;
 use crate::{Model, ModelStream, Request};
 use answer::Answer;
 use futures_util::{StreamExt, future};
@@ -42,7 +43,8 @@ impl Model for TextTools {
     }
 
     fn call(&self, request: Request) -> ModelStream {
-        let mut answer = Answer::new(self.model.provider(), offered(&request), &request.messages);
+        let ids = CallIds::behind(&request.memo.retold().calls, &request.messages);
+        let mut answer = Answer::new(self.model.provider(), offered(&request), ids);
         let events = self.model.call(retell(request));
         let events = events.map(move |batch| batch.map(|events| answer.read(events)));
         // What only held text back tells nothing.

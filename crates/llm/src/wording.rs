@@ -1,27 +1,21 @@
 //! What OpenAI's two protocols write alike.
 
+use crate::media::{Media, Shown};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
-use std::collections::HashMap;
-use windlass_kernel::{BlobRef, ContentBlock, Parameters, ToolResult};
+use std::borrow::Cow;
+use windlass_kernel::{ContentBlock, Parameters, ToolResult};
 
 /// What a tool that said nothing is taken to have said: some servers refuse an empty message.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
 
 /// A picture or document inside an address.
 pub(crate) struct DataUrl<'a> {
-    media_type: &'a str,
-    bytes: &'a Bytes,
-}
-
-impl<'a> DataUrl<'a> {
-    /// None if the bytes of `blob` are lost.
-    pub(crate) fn of(media_type: &'a str, blob: &BlobRef, blobs: &'a HashMap<String, Bytes>) -> Option<DataUrl<'a>> {
-        Some(DataUrl { media_type, bytes: blobs.get(&blob.hash)? })
-    }
+    pub media_type: &'a str,
+    pub bytes: &'a Bytes,
 }
 
 impl Serialize for DataUrl<'_> {
@@ -35,22 +29,19 @@ pub(crate) fn is_said(text: &str) -> bool {
     !text.trim().is_empty()
 }
 
-pub(crate) fn is_medium(block: &ContentBlock) -> bool {
-    matches!(block, ContentBlock::Image { .. } | ContentBlock::Document { .. })
-}
-
-/// The texts of `blocks` that say something.
-pub(crate) fn joined(blocks: &[ContentBlock], separator: &str) -> String {
-    let texts = blocks.iter().filter_map(|block| match block {
-        ContentBlock::Text { text } if is_said(text) => Some(text.as_str()),
+/// The texts of `blocks` that say something, and the words in the place of media that are not shown.
+pub(crate) fn joined(blocks: &[ContentBlock], separator: &str, media: Media<'_>) -> String {
+    let texts = blocks.iter().filter_map(|block| match (block, media.show(block)) {
+        (ContentBlock::Text { text }, _) if is_said(text) => Some(Cow::Borrowed(text.as_str())),
+        (_, Some(Shown::Words(words))) => Some(Cow::Owned(words)),
         _ => None,
     });
     texts.collect::<Vec<_>>().join(separator)
 }
 
 /// The words of a tool's result; `if_silent` if it has none. That it failed has no other place than the words.
-pub(crate) fn result_words(result: &ToolResult, if_silent: &str) -> String {
-    let mut words = joined(&result.content, "\n");
+pub(crate) fn result_words(result: &ToolResult, if_silent: &str, media: Media<'_>) -> String {
+    let mut words = joined(&result.content, "\n", media);
     if words.is_empty() {
         words = if_silent.into();
     }

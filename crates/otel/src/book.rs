@@ -112,8 +112,9 @@ impl Book {
                 self.end_chat(page, *work, spent, Err((names::CANCELLED, "the call was called back")));
             }
             Event::Compacted { work, spent, .. } => self.end_chat(page, *work, spent, Ok("stop".into())),
-            Event::CompactionFailed { work, message } => {
-                self.end_chat(page, *work, &Spent::default(), Err((names::COMPACTION_FAILED, message)));
+            Event::CompactionFailed { work, message, spent, .. } => {
+                let spent = spent.as_deref().copied().unwrap_or_default();
+                self.end_chat(page, *work, &spent, Err((names::COMPACTION_FAILED, message)));
             }
             Event::Judged(judged) => page.changed(&judged.call, judged.input.as_ref()),
             Event::Answered(answer) => page.changed(&answer.call, answer.changed.as_ref().map(|change| &change.input)),

@@ -78,7 +78,10 @@ impl Briefing {
         let (provider, model) = speaking.split_once('/').unwrap_or(("", speaking));
         let (provider, model) = (provider.to_owned(), model.to_owned());
         let parameters = parameters(&self.setup, state, &facts);
-        let attempt = 1 + state.turn.as_ref().map_or(0, |turn| turn.model_errors);
+        let attempt = 1 + match role {
+            ModelRole::Compaction => state.compaction_errors,
+            _ => state.turn.as_ref().map_or(0, |turn| turn.model_errors),
+        };
         let offer = offer(&mut self.offer, &self.setup, state, &facts);
         let sections = offer.sections.clone();
         let tools = offer.tools_blob.clone();
@@ -124,8 +127,8 @@ impl Briefing {
         // It is another conversation: what it encodes must not push out what the session's own has.
         speech.request.memo = Memo::default();
         speech.request.output_schema = None;
-        speech.failed = 0;
-        speech.retry_after_ms = None;
+        speech.failed = state.compaction_errors;
+        speech.retry_after_ms = state.compaction_wait_ms;
         Summary { speech, upto }
     }
 

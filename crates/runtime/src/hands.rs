@@ -172,7 +172,12 @@ impl Hand {
 /// The report of a room that was called back and stays silent.
 fn stand_in(state: &State, work: Seq) -> Option<Event> {
     if state.compacting.is_some_and(|task| task.work == work) {
-        return Some(Event::CompactionFailed { work, message: "called back, and did not answer".into() });
+        return Some(Event::CompactionFailed {
+            work,
+            message: "called back, and did not answer".into(),
+            error: None,
+            spent: None,
+        });
     }
     let turn = state.turn.as_ref()?;
     if turn.finishing.as_ref().is_some_and(|finishing| finishing.work == work) {
@@ -208,7 +213,7 @@ async fn attended(room: impl Future<Output = ()>, reporter: Reporter, step: Step
             Event::ModelFailed { work, error, spent: Spent::default() }
         }
         Step::RunTool { call } => rooms::tool::ended(work, call, Outcome::Error, &format!("the tool {message}")),
-        _ => Event::CompactionFailed { work, message },
+        _ => Event::CompactionFailed { work, message, error: None, spent: None },
     };
     reporter.fact(event).await;
 }

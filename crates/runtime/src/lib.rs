@@ -12,6 +12,7 @@ mod frame;
 mod handle;
 mod hands;
 mod inbox;
+mod listening;
 mod news;
 mod opening;
 mod plan;

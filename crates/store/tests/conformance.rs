@@ -470,7 +470,7 @@ fn stormy() -> Vec<Event> {
         called(7, "b/y", 2),
         Event::Reopened { worker: "w".into() },
         called(9, "b/y", 2),
-        Event::CompactionFailed { work: Seq(9), message: "no".into() },
+        Event::CompactionFailed { work: Seq(9), message: "no".into(), error: None, spent: None },
     ]
 }
 

@@ -234,6 +234,9 @@ impl AgentBuilder {
         }
         if self.own_model.is_none() {
             provider_of(&self.providers, &self.model)?;
+            if let Some(fallback) = &self.profile.fallback {
+                provider_of(&self.providers, &fallback.model)?;
+            }
         }
         let tools = self.tools.unwrap_or_else(|| {
             let tools = Tools::default();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use windlass_llm::{
     ApiKey, Auth, AwsKeys, Catalog, Endpoint, KeySource, ModelInfo, ProviderInfo, Quirk, ToolCalls, WireProtocol,
 };
@@ -22,10 +22,12 @@ pub struct Providers {
     own: BTreeMap<String, Provider>,
     variable: Variable,
     key_command: Option<KeyCommand>,
+    /// The sources made so far, by command: all sessions wait for one run of it, and not each for its own.
+    sources: Arc<Mutex<BTreeMap<String, KeySource>>>,
 }
 
 /// Where and how one provider is spoken to.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Provider {
     pub protocol: WireProtocol,
     /// What stands before the protocol's own path: for Anthropic Messages without `/v1`, for the others with what the
@@ -41,6 +43,23 @@ pub struct Provider {
     pub quirks: Vec<Quirk>,
     /// How its models' tool calls arrive; none: as the catalog has it of each model.
     pub tool_calls: Option<ToolCalls>,
+}
+
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A header's value may be a key too.
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Provider")
+            .field("protocol", &self.protocol)
+            .field("base_url", &self.base_url)
+            .field("auth", &self.auth)
+            .field("needs_key", &self.needs_key)
+            .field("key_hint", &self.key_hint)
+            .field("headers", &headers)
+            .field("quirks", &self.quirks)
+            .field("tool_calls", &self.tool_calls)
+            .finish()
+    }
 }
 
 impl Default for Providers {
@@ -59,12 +78,12 @@ impl fmt::Debug for Providers {
 impl Providers {
     /// The providers of `catalog`, with keys and addresses by `variable`.
     pub fn of(catalog: Catalog, variable: Variable) -> Providers {
-        Providers { catalog, own: BTreeMap::new(), variable, key_command: None }
+        Providers { catalog, own: BTreeMap::new(), variable, key_command: None, sources: Arc::default() }
     }
 
     /// Lets keys be had from the commands that the catalog names.
     pub fn with_key_command(self, key_command: KeyCommand) -> Providers {
-        Providers { key_command: Some(key_command), ..self }
+        Providers { key_command: Some(key_command), sources: Arc::default(), ..self }
     }
 
     pub fn catalog(&self) -> &Catalog {
@@ -126,9 +145,13 @@ impl Providers {
         self.catalog.model(name)
     }
 
+    /// What the environment variable holds; a blank one is as good as none.
+    fn value(&self, name: &str) -> Option<String> {
+        (self.variable)(name).filter(|value| !value.trim().is_empty())
+    }
+
     fn resolved(&self, info: &ProviderInfo) -> Result<Provider, String> {
-        let variable = |name: &str| (self.variable)(name).filter(|value| !value.trim().is_empty());
-        let base_url = info.address(variable).map_err(|error| error.to_string())?;
+        let base_url = info.address(|name| self.value(name)).map_err(|error| error.to_string())?;
         Ok(self.at_home(info, base_url))
     }
 
@@ -147,26 +170,29 @@ impl Providers {
     }
 
     fn aws_keys(&self, info: &ProviderInfo) -> Option<AwsKeys> {
-        let variable = |name: &str| (self.variable)(name).filter(|value| !value.trim().is_empty());
-        let region = info.fill.get("region").into_iter().flatten().find_map(|name| variable(name));
+        let region = info.fill.get("region").into_iter().flatten().find_map(|name| self.value(name));
         Some(AwsKeys {
-            access_key_id: variable("AWS_ACCESS_KEY_ID")?,
-            secret_access_key: variable("AWS_SECRET_ACCESS_KEY")?,
-            session_token: variable("AWS_SESSION_TOKEN"),
+            access_key_id: self.value("AWS_ACCESS_KEY_ID")?,
+            secret_access_key: self.value("AWS_SECRET_ACCESS_KEY")?,
+            session_token: self.value("AWS_SESSION_TOKEN"),
             region: region.unwrap_or_else(|| USUAL_REGION.to_owned()),
         })
     }
 
+    fn source(&self, command: &str, run: &KeyCommand) -> KeySource {
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        sources.entry(command.to_owned()).or_insert_with(|| run(command)).clone()
+    }
+
     fn auth(&self, info: &ProviderInfo) -> Auth {
-        let variable = |name: &str| (self.variable)(name).filter(|value| !value.trim().is_empty());
-        if let Some(key) = info.key_variables.iter().find_map(|name| variable(name)) {
+        if let Some(key) = info.key_variables.iter().find_map(|name| self.value(name)) {
             return Auth::Key(ApiKey::new(key));
         }
         if info.protocol == WireProtocol::Bedrock {
             return self.aws_keys(info).map_or(Auth::None, Auth::Aws);
         }
         match (&info.key_command, &self.key_command) {
-            (Some(command), Some(run)) => Auth::Source(run(command)),
+            (Some(command), Some(run)) => Auth::Source(self.source(command, run)),
             _ => Auth::None,
         }
     }
@@ -208,5 +234,37 @@ impl Provider {
 
     pub fn has_key(&self) -> bool {
         !matches!(self.auth, Auth::None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn headers_are_printed_without_their_values() {
+        let mut provider = Provider::at(WireProtocol::Chat, "http://127.0.0.1:1").with_key("sk-secret");
+        provider.headers = vec![("x-gateway-key".into(), "secret-too".into())];
+        let printed = format!("{provider:?}");
+        assert!(printed.contains("x-gateway-key") && !printed.contains("secret"), "{printed}");
+    }
+
+    #[test]
+    fn a_key_command_has_one_source_for_all_who_ask() {
+        let made = Arc::new(AtomicUsize::new(0));
+        let counted = made.clone();
+        let run: KeyCommand = Arc::new(move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            KeySource(Arc::new(|| Box::pin(async { Err("never asked".into()) })))
+        });
+        let file = "protocol = \"chat\"\nbase_url = \"https://example.com/v1\"\nkey_command = \"print-key\"\n";
+        let catalog = Catalog::default().with("example", file).unwrap();
+        let providers = Providers::of(catalog, Arc::new(|_| None)).with_key_command(run);
+        for providers in [&providers, &providers.clone()] {
+            let provider = providers.get("example").unwrap().unwrap();
+            assert!(matches!(provider.auth, Auth::Source(_)), "{provider:?}");
+        }
+        assert_eq!(made.load(Ordering::SeqCst), 1);
     }
 }

@@ -142,7 +142,12 @@ impl Until {
             (Until::Submitted, Event::Cleared { .. }) => None,
             (Until::Submitted, Event::CompactionAsked { .. }) => Some(Until::Compacted),
             (Until::Submitted, _) => Some(Until::Shown),
-            (Until::Compacted, Event::Compacted { .. } | Event::CompactionFailed { .. }) => None,
+            (Until::Compacted, Event::Compacted { .. }) => None,
+            // One that may do better is made again.
+            (Until::Compacted, Event::CompactionFailed { .. }) => {
+                let state = handle.state_at(record.seq).await.ok()?;
+                state.compaction_asked.is_some().then_some(self)
+            }
             (Until::Shown, Event::Began { step: Step::CallModel }) => Some(Until::TurnFinished),
             // A limit or an interrupt may stand before the model is asked at all; then no turn follows to show it in. As
             // it was then: by now, the turn that followed may be over as well.

@@ -96,7 +96,7 @@ impl Room {
         let work = self.work;
         match self.kind {
             Kind::Model => Event::ModelCancelled { work, spent: Spent::default() },
-            Kind::Compact => Event::CompactionFailed { work, message: "called back".into() },
+            Kind::Compact => Event::CompactionFailed { work, message: "called back".into(), error: None, spent: None },
             Kind::Finish => Event::TurnFinished { work, end: End::Interrupted },
             Kind::Tool { .. } | Kind::Judge => {
                 let call = self.script.iter().rev().find_map(Act::call).cloned();
@@ -348,7 +348,7 @@ pub fn compaction(random: &mut Random, habits: &Habits, state: &State, work: Seq
         Some(upto) if !random.one_in(habits.model_fails_in) => {
             Event::Compacted { work, upto, summary: format!("summary by w{work}"), spent }
         }
-        _ => Event::CompactionFailed { work, message: "no place to cut".into() },
+        _ => Event::CompactionFailed { work, message: "no place to cut".into(), error: None, spent: None },
     };
     VecDeque::from([Act::Report(vec![event])])
 }

@@ -298,7 +298,10 @@ impl Watch {
     fn model_begins(&mut self, work: Seq) -> Seen {
         self.weather.may_call(&self.state.profile)?;
         self.purse.may_call(&self.state.profile.caps)?;
-        self.turn.wants |= self.wants.drain(..).any(|wants| wants);
+        if self.wants.drain(..).any(|wants| wants) {
+            // Another schema is another answer: it may be mended once, too.
+            (self.turn.wants, self.turn.repairs) = (true, 0);
+        }
         let (turn, profile) = (&self.turn, &self.state.profile);
         if turn.halted {
             return Err("a model call begins in a turn that was interrupted".into());

@@ -28,6 +28,8 @@ struct Turns {
     newest: Option<FailureKind>,
     wait_ms: Option<u64>,
     fell_back: bool,
+    /// Why the first model gave way.
+    before: Option<String>,
     snips: u32,
     compactions: u32,
     cut: bool,
@@ -64,8 +66,9 @@ impl Weather {
     pub fn answered(&mut self, stop: StopReason, usage: &Usage) {
         self.context = usage.context();
         let Turns { begun, fell_back, snips, compactions, .. } = self.turn;
+        let before = self.turn.before.take();
         let cut = stop == StopReason::MaxTokens;
-        self.turn = Turns { begun, fell_back, snips, compactions, cut, ..Turns::default() };
+        self.turn = Turns { begun, fell_back, before, snips, compactions, cut, ..Turns::default() };
     }
 
     pub fn failed(&mut self, error: &ModelFailure) {
@@ -133,6 +136,7 @@ impl Weather {
         self.speaking = (model != self.model).then(|| model.to_owned());
         let turn = &mut self.turn;
         turn.fell_back = self.speaking.is_some();
+        turn.before = turn.first.take().map(|first| first.message).filter(|_| turn.fell_back);
         (turn.errors, turn.stalls, turn.overloads, turn.newest, turn.wait_ms) = (0, 0, 0, None, None);
         Ok(())
     }
@@ -193,7 +197,12 @@ impl Weather {
                 Err("a turn gives up although results could be left out".into())
             }
             (End::ModelError { message }, _)
-                if !turn.first.as_ref().is_some_and(|first| message.starts_with(&first.message)) =>
+                if !turn.first.as_ref().is_some_and(|first| message.contains(&first.message))
+                    || !turn
+                        .before
+                        .as_ref()
+                        .or(turn.first.as_ref().map(|it| &it.message))
+                        .is_some_and(|it| message.starts_with(it)) =>
             {
                 Err(format!("{message:?} is not the first true cause: {:?}", turn.first))
             }

@@ -10,7 +10,7 @@ use crate::exit::{Code, Ended, Failure};
 use crate::terminal::{harmless, one_line, print};
 use crate::words::{cost, grouped};
 use serde_json::json;
-use windlass::llm::{Ability, ModelInfo, Prices, ToolCalls, connect, text_tools};
+use windlass::llm::{Ability, ModelInfo, Prices, Quirk, ToolCalls, connect, text_tools};
 use windlass_kernel::{FailureKind, Usage};
 
 /// Characters of an outcome's reason.
@@ -44,7 +44,9 @@ pub async fn test(desk: &Desk, model: &str, json: bool) -> Ended {
     let name = providers.name_of(given);
     choose::check_key(&format!("{name}/{model}"), &providers)?;
     let known = providers.model(&format!("{name}/{model}"));
-    let endpoint = here.endpoint(&name, known.as_ref());
+    let mut endpoint = here.endpoint(&name, known.as_ref());
+    // What the model takes is tried out, whatever was known of it before.
+    endpoint.quirks.retain(|quirk| !matches!(quirk, Quirk::NoImages | Quirk::NoPdfs));
     let info = known.unwrap_or_else(|| unknown(&name, model));
     let own_price = desk.settings.prices.get(&format!("{name}/{model}")).copied();
     let mut subject = Subject::new(connect(here.protocol, http(desk, &here)?, endpoint, model), info.max_output);

@@ -57,7 +57,9 @@ impl State {
             Event::ToolFinished(finished) => self.tool_finished(finished),
 
             Event::Compacted { work, upto, summary, spent } => self.compacted(*work, *upto, summary, spent),
-            Event::CompactionFailed { work, .. } => self.compaction_ended(*work),
+            Event::CompactionFailed { work, error, spent, .. } => {
+                self.compaction_failed(*work, error.as_deref(), spent.as_deref());
+            }
             Event::StopBlocked { work, text, repair } => self.stop_blocked(*work, text, *repair),
             Event::TurnFinished { work, end } => self.turn_finished(record, *work, end),
         }
@@ -197,11 +199,35 @@ impl State {
         self.compaction_ended(work);
     }
 
+    /// A failure that may pass is tried again by the ladder, as any model call is.
+    fn compaction_failed(&mut self, work: Seq, error: Option<&ModelFailure>, spent: Option<&Spent>) {
+        let Some(task) = self.compacting.filter(|task| task.work == work) else { return };
+        if let Some(spent) = spent {
+            self.spend(spent);
+        }
+        let retry = &self.profile.retry;
+        let is_worth_it = error.is_some_and(|error| {
+            error.kind.is_worth_retrying() && error.retry_after_ms.is_none_or(|asked| asked <= retry.max_wait_ms)
+        });
+        let is_wanted = !task.cancelling && !task.halted;
+        if !is_worth_it || !is_wanted || self.compaction_errors + 1 >= self.profile.max_model_errors {
+            return self.compaction_ended(work);
+        }
+        self.compacting = None;
+        self.compaction_errors += 1;
+        self.compaction_wait_ms = error.and_then(|error| error.retry_after_ms);
+        // One that nobody asked for is wanted again by the ladder, as long as it does not count.
+        if let Some(turn) = self.turn.as_mut().filter(|_| self.compaction_asked.is_none()) {
+            turn.compactions = turn.compactions.saturating_sub(1);
+        }
+    }
+
     /// The wish is cleared only here, not when the work began: a crash in between must not lose it.
     fn compaction_ended(&mut self, work: Seq) {
         if self.compacting.is_some_and(|task| task.work == work) {
             self.compacting = None;
             self.compaction_asked = None;
+            (self.compaction_errors, self.compaction_wait_ms) = (0, None);
             self.reopens = 0;
         }
     }

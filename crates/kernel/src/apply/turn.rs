@@ -21,7 +21,7 @@ impl State {
             retry_after_ms: None,
             stalls: 0,
             overloads: 0,
-            fell_back: false,
+            fell_back: None,
             snips: 0,
             compactions: 0,
             paused: None,

@@ -45,7 +45,8 @@ impl State {
         self.speaking = (model != self.model).then(|| model.to_owned());
         let is_back = self.speaking.is_none();
         let Some(turn) = &mut self.turn else { return };
-        turn.fell_back = !is_back;
+        let cause = turn.failure.take().map(|failure| failure.message);
+        turn.fell_back = (!is_back).then(|| cause.unwrap_or_default());
         (turn.model_errors, turn.stalls, turn.overloads) = (0, 0, 0);
         turn.newest_failure = None;
         turn.retry_after_ms = None;

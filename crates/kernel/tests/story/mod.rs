@@ -7,7 +7,7 @@
 //! wait MS TEXT (overloaded, and asks to be left alone so long) | usage INPUT READ WRITTEN (of every answer from now on)
 //! ok ID TEXT | error ID TEXT | abort ID TEXT (takes its siblings along) | stopped ID | big ID BYTES (a long result)
 //! allow ID | deny ID [NOTE] | answer ID WORDS
-//! object TEXT | agree (the stop checks) | summary UPTO TEXT | no-summary TEXT
+//! object TEXT | agree (the stop checks) | summary UPTO TEXT | no-summary TEXT | no-summary-yet KIND TEXT
 //! want TEXT (a prompt with a schema) | repair TEXT | unfit TEXT (the answer does not fit, again or for good)
 //! cap SCOPE TOKENS | elsewhere SCOPE TOKENS (spent) | model NAME | section NAME LETTER | tools LETTER (of a hash)
 //! ```
@@ -165,7 +165,12 @@ impl Story {
                 let (upto, summary) = (id.parse().expect("a number of messages"), more.into());
                 self.report(Event::Compacted { work: self.compacting(), upto, summary, spent: spent() });
             }
-            "no-summary" => self.report(Event::CompactionFailed { work: self.compacting(), message: text }),
+            "no-summary" => self.report(Event::CompactionFailed {
+                work: self.compacting(),
+                message: text,
+                error: None,
+                spent: None,
+            }),
             _ => self.setting(verb, id, more),
         }
     }
@@ -198,6 +203,12 @@ impl Story {
                 self.sections.push(Section { name: name.into(), blob: blob(more, 120) });
             }
             "tools" => self.tools = blob(name, 900),
+            "no-summary-yet" => {
+                let kind = serde_json::from_value(json!(name)).expect("a kind of failure");
+                let error = ModelFailure { kind, message: more.into(), status: None, retry_after_ms: None };
+                let (work, message, error) = (self.compacting(), more.into(), Some(Box::new(error)));
+                self.report(Event::CompactionFailed { work, message, error, spent: Some(Box::new(spent())) });
+            }
             _ => panic!("the story has no word {verb:?}"),
         }
     }

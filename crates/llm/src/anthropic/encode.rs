@@ -5,7 +5,8 @@ use super::{Dialect, is_cited};
 use crate::body::{Base64, Segments, write_items};
 use crate::call_ids::wire_id;
 use crate::endpoint::Target;
-use crate::memo::{Encode, Parts, missing, packed};
+use crate::media::{Media, Shown, Takes};
+use crate::memo::{Encode, Parts, packed};
 use crate::protocol::wire_name;
 use crate::{Request, SystemSection, ToolSpec};
 use bytes::Bytes;
@@ -13,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use windlass_kernel::{BlobRef, ContentBlock, Message, Role, ToolResult};
+use windlass_kernel::{ContentBlock, Message, Role, ToolResult};
 
 /// What stands in the last block up to which the provider is to keep its work.
 const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
@@ -94,7 +95,7 @@ struct Tool<'a> {
 }
 
 pub(super) fn encode(target: &Target, request: &Request, dialect: Dialect) -> Segments {
-    let encoded = request.memo.encode(&Wire { provider: &target.endpoint.provider }, request);
+    let encoded = request.memo.encode(&Wire::of(target), request);
     let mut segments = Segments::default();
     segments.push(&opening(target, request, dialect));
     segments.share(&encoded.head);
@@ -137,6 +138,7 @@ fn write_say(segments: &mut Segments, say: &[&Parts], is_marked: bool) {
 
 struct Wire<'a> {
     provider: &'a str,
+    takes: Takes,
 }
 
 impl Encode for Wire<'_> {
@@ -144,6 +146,10 @@ impl Encode for Wire<'_> {
 
     fn provider(&self) -> &str {
         self.provider
+    }
+
+    fn manner(&self) -> u32 {
+        self.takes.bits()
     }
 
     fn head(&self, system: &[SystemSection], tools: &[ToolSpec]) -> Vec<u8> {
@@ -179,14 +185,15 @@ impl Encode for Wire<'_> {
     }
 
     fn message(&self, message: &Message, blobs: &HashMap<String, Bytes>) -> Parts {
+        let media = self.takes.among(blobs);
         let (mut results, mut others, mut markable) = (Vec::new(), Vec::new(), false);
         for (place, block) in message.content.iter().enumerate() {
             let next = message.content.get(place + 1);
             if next.is_some_and(|next| is_cited(block, next, self.provider)) {
                 // The same text comes next, with its sources.
             } else if let ContentBlock::ToolResult(result) = block {
-                write_items(&mut results, [tool_result(result, blobs)]);
-            } else if let Some(entry) = self.entry(block, blobs) {
+                write_items(&mut results, [tool_result(result, media)]);
+            } else if let Some(entry) = self.entry(block, media) {
                 write_items(&mut others, [entry]);
                 markable = !block.is_thinking() && !matches!(block, ContentBlock::Native { .. });
             }
@@ -195,14 +202,18 @@ impl Encode for Wire<'_> {
     }
 }
 
-impl Wire<'_> {
+impl<'a> Wire<'a> {
+    fn of(target: &'a Target) -> Wire<'a> {
+        Wire { provider: &target.endpoint.provider, takes: Takes::of(target) }
+    }
+
     /// Signatures are the provider's own; older logs do not say whose they are.
     fn is_ours(&self, by: &Option<String>) -> bool {
         by.as_ref().is_none_or(|by| by == self.provider)
     }
 
     /// A block as it is sent; none if it is not: empty text, thinking nobody signed, what only another provider knows.
-    fn entry<'b>(&self, block: &'b ContentBlock, blobs: &'b HashMap<String, Bytes>) -> Option<Entry<'b>> {
+    fn entry<'b>(&self, block: &'b ContentBlock, media: Media<'b>) -> Option<Entry<'b>> {
         Some(Entry::Block(match block {
             ContentBlock::Thinking { by, .. } | ContentBlock::RedactedThinking { by, .. } if !self.is_ours(by) => {
                 return None;
@@ -221,13 +232,13 @@ impl Wire<'_> {
             ContentBlock::Native { provider, value } => {
                 return (provider == self.provider).then_some(Entry::Native(value));
             }
-            other => plain(other, blobs)?,
+            other => plain(other, media)?,
         }))
     }
 }
 
-fn tool_result<'b>(result: &'b ToolResult, blobs: &'b HashMap<String, Bytes>) -> Block<'b> {
-    let mut content: Vec<Block<'b>> = result.content.iter().filter_map(|block| plain(block, blobs)).collect();
+fn tool_result<'b>(result: &'b ToolResult, media: Media<'b>) -> Block<'b> {
+    let mut content: Vec<Block<'b>> = result.content.iter().filter_map(|block| plain(block, media)).collect();
     // The API refuses an error that says nothing.
     if result.is_error && content.is_empty() {
         content.push(note("the tool failed without a word".into()));
@@ -236,23 +247,16 @@ fn tool_result<'b>(result: &'b ToolResult, blobs: &'b HashMap<String, Bytes>) ->
 }
 
 /// Text, pictures and documents: what may stand anywhere.
-fn plain<'b>(block: &'b ContentBlock, blobs: &'b HashMap<String, Bytes>) -> Option<Block<'b>> {
-    Some(match block {
-        ContentBlock::Text { text } if is_said(text) => Block::Text { text: Cow::Borrowed(text), cache_control: None },
-        ContentBlock::Image { media_type, blob } => match source(media_type, blob, blobs) {
-            Some(source) => Block::Image { source },
-            None => note(missing("image", media_type, blob)),
-        },
-        ContentBlock::Document { media_type, blob, title } => match source(media_type, blob, blobs) {
-            Some(source) => Block::Document { source, title: title.as_deref() },
-            None => note(missing("document", media_type, blob)),
-        },
-        _ => return None,
+fn plain<'b>(block: &'b ContentBlock, media: Media<'b>) -> Option<Block<'b>> {
+    if let ContentBlock::Text { text } = block {
+        return is_said(text).then_some(Block::Text { text: Cow::Borrowed(text), cache_control: None });
+    }
+    let source = |media_type, bytes| Source::Base64 { media_type, data: Base64(bytes) };
+    Some(match media.show(block)? {
+        Shown::Image { media_type, bytes } => Block::Image { source: source(media_type, bytes) },
+        Shown::Document { media_type, bytes, title } => Block::Document { source: source(media_type, bytes), title },
+        Shown::Words(words) => note(words),
     })
-}
-
-fn source<'b>(media_type: &'b str, blob: &BlobRef, blobs: &'b HashMap<String, Bytes>) -> Option<Source<'b>> {
-    Some(Source::Base64 { media_type, data: Base64(blobs.get(&blob.hash)?) })
 }
 
 fn note(text: String) -> Block<'static> {

@@ -95,6 +95,10 @@ pub enum Quirk {
     AdaptiveThinking,
     /// Messages API: refuses thinking that comes back behind anything but what it came from, unless told to drop it.
     BoundThinking,
+    /// Takes no pictures. Set for every model that the catalog knows and does not say it of.
+    NoImages,
+    /// Takes no PDFs. Set likewise.
+    NoPdfs,
 }
 
 /// How a model's tool calls arrive.

@@ -168,9 +168,17 @@ impl ModelSheet {
             can: self.can.clone().unwrap_or_default(),
             effort: self.effort.clone().unwrap_or_default(),
             tools: self.tools.clone().unwrap_or_default(),
-            quirks: provider.quirks.iter().chain(self.quirks.iter().flatten()).copied().collect(),
+            quirks: self.quirks(provider),
             tool_calls: self.tool_calls.unwrap_or_default(),
         })
+    }
+
+    /// Its provider's quirks, its own, and what follows from what it can do; nothing follows where that is not said.
+    fn quirks(&self, provider: &ProviderInfo) -> BTreeSet<Quirk> {
+        let lacks = |ability| self.can.as_ref().is_some_and(|can| !can.contains(&ability));
+        let told = provider.quirks.iter().chain(self.quirks.iter().flatten()).copied();
+        let media = [(Ability::Images, Quirk::NoImages), (Ability::Pdfs, Quirk::NoPdfs)];
+        told.chain(media.into_iter().filter(|(ability, _)| lacks(*ability)).map(|(_, quirk)| quirk)).collect()
     }
 
     fn check(&self) -> Result<(), String> {

@@ -4,17 +4,18 @@ use super::part::{Outcome, Part, Response, function_call, id, plain, text};
 use super::schema;
 use super::thinking::{Thinking, is_newer};
 use crate::body::{Segments, opened, write_items, write_json};
+use crate::calls::Known;
 use crate::endpoint::Target;
+use crate::media::{Media, Takes};
 use crate::memo::{Encode, Parts, packed};
 use crate::protocol::wire_name;
 use crate::schema::sentence;
-use crate::wording::{NO_OUTPUT, is_medium, is_said, joined};
+use crate::wording::{NO_OUTPUT, is_said, joined};
 use crate::{Quirk, Request, SystemSection, ToolSpec};
 use bytes::Bytes;
 use serde_json::{Value, json};
-use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::MutexGuard;
 use windlass_kernel::{ContentBlock, Message, Role, ToolChoice, ToolResult, ToolUse};
 
 /// What the API takes in the place of a signature for calls that another model made.
@@ -122,9 +123,9 @@ fn write_say(segments: &mut Segments, say: &[&Parts]) {
 struct Wire<'a> {
     provider: &'a str,
     is_newer: bool,
-    messages: &'a [Arc<Message>],
-    /// The names of the tools called, by the calls' ids; gathered when the first is asked for.
-    names: OnceCell<HashMap<&'a str, &'a str>>,
+    takes: Takes,
+    /// Results go by the names of the tools, which stand in the calls before them.
+    calls: MutexGuard<'a, Known>,
 }
 
 impl Encode for Wire<'_> {
@@ -135,7 +136,7 @@ impl Encode for Wire<'_> {
     }
 
     fn manner(&self) -> u32 {
-        self.is_newer.into()
+        u32::from(self.is_newer) | self.takes.bits() << 1
     }
 
     fn head(&self, system: &[SystemSection], tools: &[ToolSpec]) -> Vec<u8> {
@@ -154,13 +155,14 @@ impl Encode for Wire<'_> {
     }
 
     fn message(&self, message: &Message, blobs: &HashMap<String, Bytes>) -> Parts {
+        let media = self.takes.among(blobs);
         let (mut results, mut others) = (Vec::new(), Vec::new());
         for result in results_of(message) {
-            write_items(&mut results, [self.response(result, blobs)]);
+            write_items(&mut results, [self.response(result, media)]);
         }
         if !self.is_newer {
-            let media = results_of(message).flat_map(|result| &result.content).filter(|block| is_medium(block));
-            write_items(&mut others, media.flat_map(|block| plain(block, blobs)));
+            let shown = results_of(message).flat_map(|result| &result.content).filter(|block| media.shows(block));
+            write_items(&mut others, shown.flat_map(|block| plain(block, media)));
         }
         let mut foreign = Some(FOREIGN_CALL).filter(|_| self.is_newer && !self.has_signed_call(message));
         for (place, block) in message.content.iter().enumerate() {
@@ -179,7 +181,7 @@ impl Encode for Wire<'_> {
                 ContentBlock::Native { provider, value } if provider == self.provider => {
                     write_items(&mut others, [Part::Native(value)]);
                 }
-                block => write_items(&mut others, plain(block, blobs)),
+                block => write_items(&mut others, plain(block, media)),
             }
         }
         Parts { role: message.role, results: packed(results), others: packed(others), markable: false }
@@ -189,7 +191,7 @@ impl Encode for Wire<'_> {
 impl<'a> Wire<'a> {
     fn new(target: &'a Target, request: &'a Request) -> Wire<'a> {
         let (provider, is_newer) = (target.endpoint.provider.as_str(), is_newer(&target.model));
-        Wire { provider, is_newer, messages: &request.messages, names: OnceCell::new() }
+        Wire { provider, is_newer, takes: Takes::of(target), calls: request.memo.calls().of(&request.messages) }
     }
 
     /// Every signature that was ever kept of this protocol names its provider.
@@ -236,13 +238,12 @@ impl<'a> Wire<'a> {
         Some(Part::Text { text: text.into(), thought, thought_signature: Some(signature) })
     }
 
-    fn response<'b>(&self, result: &'b ToolResult, blobs: &'b HashMap<String, Bytes>) -> Part<'b>
-    where
-        'a: 'b,
-    {
-        let mut said = joined(&result.content, "\n");
+    fn response<'b>(&'b self, result: &'b ToolResult, media: Media<'b>) -> Part<'b> {
+        let mut said = joined(&result.content, "\n", media);
         let mut parts = Vec::new();
-        for part in result.content.iter().filter(|_| self.is_newer).flat_map(|block| plain(block, blobs)) {
+        let shown = result.content.iter().filter(|block| media.shows(block));
+        let has_media = shown.clone().next().is_some();
+        for part in shown.filter(|_| self.is_newer).flat_map(|block| plain(block, media)) {
             match part {
                 // Only data may stand there.
                 Part::Text { text, .. } => said = format!("{said}\n{text}").trim_start().to_owned(),
@@ -250,29 +251,16 @@ impl<'a> Wire<'a> {
             }
         }
         if !is_said(&said) {
-            said = if result.content.iter().any(is_medium) { ATTACHED } else { NO_OUTPUT }.into();
+            said = if has_media { ATTACHED } else { NO_OUTPUT }.into();
         }
         Part::Response {
             function_response: Response {
                 id: id(&result.tool_use_id.0),
-                name: wire_name(self.name(&result.tool_use_id.0)),
+                name: wire_name(self.calls.name(&result.tool_use_id.0).unwrap_or_default()),
                 response: if result.is_error { Outcome::Error(said) } else { Outcome::Output(said) },
                 parts,
             },
         }
-    }
-
-    /// The name of the tool that the call of this id was for.
-    fn name(&self, id: &str) -> &'a str {
-        let names = self.names.get_or_init(|| {
-            let blocks = self.messages.iter().flat_map(|message| &message.content);
-            let calls = blocks.filter_map(|block| match block {
-                ContentBlock::ToolUse(call) => Some((call.id.0.as_str(), call.name.as_str())),
-                _ => None,
-            });
-            calls.collect()
-        });
-        names.get(id).copied().unwrap_or_default()
     }
 }
 

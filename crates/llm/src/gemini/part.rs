@@ -2,14 +2,12 @@
 
 use crate::body::Base64;
 use crate::call_ids::is_made_here;
-use crate::memo::missing;
+use crate::media::{Media, Shown};
 use crate::protocol::wire_name;
-use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::HashMap;
-use windlass_kernel::{BlobRef, ContentBlock, ToolUse};
+use windlass_kernel::{ContentBlock, ToolUse};
 
 /// A part as the API writes it; borrowed, so that it is written once and never built.
 #[derive(Serialize)]
@@ -94,20 +92,15 @@ pub(super) fn id(id: &str) -> Option<&str> {
 }
 
 /// Pictures and documents, these under their titles.
-pub(super) fn plain<'b>(block: &'b ContentBlock, blobs: &'b HashMap<String, Bytes>) -> Vec<Part<'b>> {
-    let data = |mime_type: &'b str, blob: &BlobRef| {
-        let data = Base64(blobs.get(&blob.hash)?);
-        Some(Part::Data { inline_data: Blob { mime_type, data } })
-    };
-    match block {
-        ContentBlock::Image { media_type, blob } => {
-            vec![data(media_type, blob).unwrap_or_else(|| text(missing("image", media_type, blob).into()))]
+pub(super) fn plain<'b>(block: &'b ContentBlock, media: Media<'b>) -> Vec<Part<'b>> {
+    let data = |mime_type, bytes| Part::Data { inline_data: Blob { mime_type, data: Base64(bytes) } };
+    match media.show(block) {
+        Some(Shown::Image { media_type, bytes }) => vec![data(media_type, bytes)],
+        Some(Shown::Document { media_type, bytes, title }) => {
+            title.iter().map(|title| text(format!("{title}:").into())).chain([data(media_type, bytes)]).collect()
         }
-        ContentBlock::Document { media_type, blob, title } => match data(media_type, blob) {
-            Some(data) => title.iter().map(|title| text(format!("{title}:").into())).chain([data]).collect(),
-            None => vec![text(missing("document", media_type, blob).into())],
-        },
-        _ => vec![],
+        Some(Shown::Words(words)) => vec![text(words.into())],
+        None => vec![],
     }
 }
 

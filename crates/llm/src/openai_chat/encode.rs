@@ -5,9 +5,10 @@ use super::opening::opening;
 use crate::body::{Segments, write_items, write_json};
 use crate::call_ids::hash;
 use crate::endpoint::Target;
-use crate::memo::{Encode, Parts, missing, packed};
+use crate::media::{Media, Shown, Takes};
+use crate::memo::{Encode, Parts, packed};
 use crate::protocol::wire_name;
-use crate::wording::{DataUrl, NO_OUTPUT, arguments, is_medium, is_said, joined, result_words};
+use crate::wording::{DataUrl, NO_OUTPUT, arguments, is_said, joined, result_words};
 use crate::{Quirk, Request, SystemSection, ToolSpec, schema};
 use bytes::Bytes;
 use serde::Serialize;
@@ -165,6 +166,7 @@ struct Wire<'a> {
     /// With the model's thoughts.
     thoughts: bool,
     short_ids: bool,
+    takes: Takes,
 }
 
 impl<'a> Wire<'a> {
@@ -174,6 +176,7 @@ impl<'a> Wire<'a> {
             marks: target.has(Quirk::CacheMarks),
             thoughts: target.has(Quirk::ReasoningBack),
             short_ids: target.has(Quirk::ShortIds),
+            takes: Takes::of(target),
         }
     }
 
@@ -221,7 +224,8 @@ impl Encode for Wire<'_> {
     }
 
     fn manner(&self) -> u32 {
-        u32::from(self.marks) | u32::from(self.thoughts) << 1 | u32::from(self.short_ids) << 2
+        let own = u32::from(self.marks) | u32::from(self.thoughts) << 1 | u32::from(self.short_ids) << 2;
+        own | self.takes.bits() << 3
     }
 
     /// Ends inside of the system prompt, if there is one: see [`Wire::prompt_end`].
@@ -252,12 +256,13 @@ impl Encode for Wire<'_> {
     }
 
     fn message(&self, message: &Message, blobs: &HashMap<String, Bytes>) -> Parts {
+        let media = self.takes.among(blobs);
         let (mut results, mut others) = (Vec::new(), Vec::new());
         match message.role {
-            Role::Assistant => write_items(&mut others, self.assistant(message)),
+            Role::Assistant => write_items(&mut others, self.assistant(message, media)),
             Role::User => {
-                write_items(&mut results, results_of(message).map(|result| self.tool_result(result)));
-                write_items(&mut others, self.user(message, blobs));
+                write_items(&mut results, results_of(message).map(|result| self.tool_result(result, media)));
+                write_items(&mut others, self.user(message, media));
             }
         }
         let markable = message.role == Role::User && !(results.is_empty() && others.is_empty());
@@ -267,13 +272,13 @@ impl Encode for Wire<'_> {
 
 impl Wire<'_> {
     /// Words, thoughts and calls. What only some other provider knows has no place in this protocol.
-    fn assistant<'b>(&self, message: &'b Message) -> Option<Entry<'b>> {
+    fn assistant<'b>(&self, message: &'b Message, media: Media<'b>) -> Option<Entry<'b>> {
         let calls = message.content.iter().filter_map(|block| match block {
             ContentBlock::ToolUse(call) => Some(self.tool_call(call)),
             _ => None,
         });
         let tool_calls: Vec<Call<'b>> = calls.collect();
-        let content = Some(joined(&message.content, "\n\n")).filter(|text| !text.is_empty());
+        let content = Some(joined(&message.content, "\n\n", media)).filter(|text| !text.is_empty());
         if content.is_none() && tool_calls.is_empty() {
             return None;
         }
@@ -312,21 +317,21 @@ impl Wire<'_> {
         }
     }
 
-    fn tool_result<'b>(&self, result: &'b ToolResult) -> Entry<'b> {
-        let has_more = result.content.iter().any(is_medium);
-        let words = result_words(result, if has_more { "(shown in the next message)" } else { NO_OUTPUT });
+    fn tool_result<'b>(&self, result: &'b ToolResult, media: Media<'b>) -> Entry<'b> {
+        let has_more = result.content.iter().any(|block| media.shows(block));
+        let words = result_words(result, if has_more { "(shown in the next message)" } else { NO_OUTPUT }, media);
         Entry::Tool { tool_call_id: self.call_id(&result.tool_use_id.0), content: self.text(words) }
     }
 
-    /// What a person says, and the pictures and documents of results, for which a tool's message has no place.
-    fn user<'b>(&self, message: &'b Message, blobs: &'b HashMap<String, Bytes>) -> Option<Entry<'b>> {
-        let of_results = results_of(message).flat_map(|result| &result.content).filter(|block| is_medium(block));
+    /// What a person says, and the pictures and documents that results show, for which a tool's message has no place.
+    fn user<'b>(&self, message: &'b Message, media: Media<'b>) -> Option<Entry<'b>> {
+        let of_results = results_of(message).flat_map(|result| &result.content).filter(|block| media.shows(block));
         let blocks: Vec<&ContentBlock> = of_results.chain(&message.content).collect();
-        if !blocks.iter().any(|block| is_medium(block)) {
-            let text = joined(&message.content, "\n\n");
+        if !blocks.iter().any(|block| media.shows(block)) {
+            let text = joined(&message.content, "\n\n", media);
             return (!text.is_empty()).then(|| Entry::User { content: self.text(text) });
         }
-        let parts = blocks.into_iter().filter_map(|block| part(block, blobs)).collect();
+        let parts = blocks.into_iter().filter_map(|block| part(block, media)).collect();
         Some(Entry::User { content: Words::Parts(parts) })
     }
 }
@@ -366,20 +371,18 @@ fn plain(text: Cow<'_, str>) -> Part<'_> {
     Part::Text { text, cache_control: None }
 }
 
-fn part<'b>(block: &'b ContentBlock, blobs: &'b HashMap<String, Bytes>) -> Option<Part<'b>> {
-    Some(match block {
-        ContentBlock::Text { text } if is_said(text) => plain(text.into()),
-        ContentBlock::Image { media_type, blob } => match DataUrl::of(media_type, blob, blobs) {
-            Some(url) => Part::ImageUrl { image_url: Image { url } },
-            None => plain(missing("image", media_type, blob).into()),
-        },
-        ContentBlock::Document { media_type, blob, title } => match DataUrl::of(media_type, blob, blobs) {
-            Some(file_data) => {
-                let filename = title.as_deref().unwrap_or("document.pdf");
-                Part::File { file: File { filename, file_data } }
-            }
-            None => plain(missing("document", media_type, blob).into()),
-        },
-        _ => return None,
+fn part<'b>(block: &'b ContentBlock, media: Media<'b>) -> Option<Part<'b>> {
+    if let ContentBlock::Text { text } = block {
+        return is_said(text).then(|| plain(text.into()));
+    }
+    Some(match media.show(block)? {
+        Shown::Image { media_type, bytes } => {
+            Part::ImageUrl { image_url: Image { url: DataUrl { media_type, bytes } } }
+        }
+        Shown::Document { media_type, bytes, title } => {
+            let filename = title.unwrap_or("document.pdf");
+            Part::File { file: File { filename, file_data: DataUrl { media_type, bytes } } }
+        }
+        Shown::Words(words) => plain(words.into()),
     })
 }

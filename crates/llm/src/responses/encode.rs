@@ -4,9 +4,10 @@ use crate::body::{Segments, opened, write_items};
 use crate::call_ids::wire_id;
 use crate::effort::{effort_of, word};
 use crate::endpoint::Target;
-use crate::memo::{Encode, Parts, missing, packed};
+use crate::media::{Media, Shown, Takes};
+use crate::memo::{Encode, Parts, packed};
 use crate::protocol::wire_name;
-use crate::wording::{DataUrl, NO_OUTPUT, arguments, is_medium, is_said, result_words, set_sampling};
+use crate::wording::{DataUrl, NO_OUTPUT, arguments, is_said, result_words, set_sampling};
 use crate::{Quirk, Request, SystemSection, ToolSpec, schema};
 use bytes::Bytes;
 use serde::Serialize;
@@ -62,7 +63,7 @@ struct Tool<'a> {
 }
 
 pub(super) fn encode(target: &Target, request: &Request) -> Segments {
-    let wire = Wire { provider: &target.endpoint.provider, thinks: !target.has(Quirk::NoThinking) };
+    let wire = Wire::of(target);
     let encoded = request.memo.encode(&wire, request);
     let mut segments = Segments::default();
     segments.push(&opening(target, request));
@@ -139,6 +140,7 @@ struct Wire<'a> {
     provider: &'a str,
     /// The model takes reasoning back; one that does not think refuses a request that holds any.
     thinks: bool,
+    takes: Takes,
 }
 
 impl Encode for Wire<'_> {
@@ -149,7 +151,7 @@ impl Encode for Wire<'_> {
     }
 
     fn manner(&self) -> u32 {
-        self.thinks.into()
+        u32::from(self.thinks) | self.takes.bits() << 1
     }
 
     /// The prompt stands in the input, which every server takes; what may change in a message of its own, so that the
@@ -180,16 +182,17 @@ impl Encode for Wire<'_> {
     }
 
     fn message(&self, message: &Message, blobs: &HashMap<String, Bytes>) -> Parts {
+        let media = self.takes.among(blobs);
         let (mut results, mut others) = (Vec::new(), Vec::new());
         match message.role {
             Role::Assistant => write_items(&mut others, self.assistant(message)),
             Role::User => {
                 let outputs = message.content.iter().filter_map(|block| match block {
-                    ContentBlock::ToolResult(result) => Some(output(result, blobs)),
+                    ContentBlock::ToolResult(result) => Some(output(result, media)),
                     _ => None,
                 });
                 write_items(&mut results, outputs);
-                let content: Vec<Part<'_>> = message.content.iter().filter_map(|block| part(block, blobs)).collect();
+                let content: Vec<Part<'_>> = message.content.iter().filter_map(|block| part(block, media)).collect();
                 write_items(&mut others, (!content.is_empty()).then_some(Item::Message { role: "user", content }));
             }
         }
@@ -198,7 +201,12 @@ impl Encode for Wire<'_> {
     }
 }
 
-impl Wire<'_> {
+impl<'a> Wire<'a> {
+    fn of(target: &'a Target) -> Wire<'a> {
+        let (provider, thinks) = (target.endpoint.provider.as_str(), !target.has(Quirk::NoThinking));
+        Wire { provider, thinks, takes: Takes::of(target) }
+    }
+
     /// The items of a message in their order. Reasoning that nothing follows, for the message was cut, is left out: the
     /// API refuses it.
     fn assistant<'b>(&self, message: &'b Message) -> Vec<Entry<'b>> {
@@ -243,29 +251,30 @@ fn developer(text: String) -> Item<'static> {
     Item::Message { role: "developer", content: vec![Part::InputText { text: text.into() }] }
 }
 
-fn output<'b>(result: &'b ToolResult, blobs: &'b HashMap<String, Bytes>) -> Item<'b> {
+fn output<'b>(result: &'b ToolResult, media: Media<'b>) -> Item<'b> {
     let call_id = wire_id(&result.tool_use_id.0);
-    if !result.content.iter().any(is_medium) {
-        return Item::FunctionCallOutput { call_id, output: Output::Text(result_words(result, NO_OUTPUT)) };
+    if !result.content.iter().any(|block| media.shows(block)) {
+        return Item::FunctionCallOutput { call_id, output: Output::Text(result_words(result, NO_OUTPUT, media)) };
     }
-    let words = result_words(result, "");
+    let words = result_words(result, "", media);
     let words = is_said(&words).then_some(Part::InputText { text: words.into() });
-    let media = result.content.iter().filter(|block| is_medium(block)).filter_map(|block| part(block, blobs));
-    Item::FunctionCallOutput { call_id, output: Output::Parts(words.into_iter().chain(media).collect()) }
+    let shown = result.content.iter().filter(|block| media.shows(block)).filter_map(|block| part(block, media));
+    Item::FunctionCallOutput { call_id, output: Output::Parts(words.into_iter().chain(shown).collect()) }
 }
 
 /// What a person may say.
-fn part<'b>(block: &'b ContentBlock, blobs: &'b HashMap<String, Bytes>) -> Option<Part<'b>> {
-    Some(match block {
-        ContentBlock::Text { text } if is_said(text) => Part::InputText { text: text.into() },
-        ContentBlock::Image { media_type, blob } => match DataUrl::of(media_type, blob, blobs) {
-            Some(image_url) => Part::InputImage { image_url, detail: "auto" },
-            None => Part::InputText { text: missing("image", media_type, blob).into() },
-        },
-        ContentBlock::Document { media_type, blob, title } => match DataUrl::of(media_type, blob, blobs) {
-            Some(file_data) => Part::InputFile { filename: title.as_deref().unwrap_or("document.pdf"), file_data },
-            None => Part::InputText { text: missing("document", media_type, blob).into() },
-        },
-        _ => return None,
+fn part<'b>(block: &'b ContentBlock, media: Media<'b>) -> Option<Part<'b>> {
+    if let ContentBlock::Text { text } = block {
+        return is_said(text).then(|| Part::InputText { text: text.into() });
+    }
+    Some(match media.show(block)? {
+        Shown::Image { media_type, bytes } => {
+            Part::InputImage { image_url: DataUrl { media_type, bytes }, detail: "auto" }
+        }
+        Shown::Document { media_type, bytes, title } => {
+            let filename = title.unwrap_or("document.pdf");
+            Part::InputFile { filename, file_data: DataUrl { media_type, bytes } }
+        }
+        Shown::Words(words) => Part::InputText { text: words.into() },
     })
 }

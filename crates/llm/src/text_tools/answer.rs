@@ -7,7 +7,7 @@ use crate::call_ids::{CallIds, is_made_here};
 use crate::{BlockKind, Delta, ModelEvent, ToolSpec};
 use std::collections::HashMap;
 use std::sync::Arc;
-use windlass_kernel::{CallId, ContentBlock, Message, StopReason};
+use windlass_kernel::{CallId, ContentBlock, StopReason};
 
 /// The most bytes of blanks that wait to see whether text or a call follows.
 const MAX_GAP_BYTES: usize = 1024;
@@ -37,14 +37,14 @@ struct Other {
 }
 
 impl Answer {
-    pub(super) fn new(provider: &str, tools: Arc<[ToolSpec]>, history: &[Arc<Message>]) -> Answer {
+    pub(super) fn new(provider: &str, tools: Arc<[ToolSpec]>, ids: CallIds) -> Answer {
         Answer {
             finder: Finder::new(tools),
             out: Assembly::new(provider),
             next: 0,
             text: None,
             gap: String::new(),
-            ids: CallIds::behind(history),
+            ids,
             has_calls: false,
             heard: HashMap::new(),
             others: HashMap::new(),

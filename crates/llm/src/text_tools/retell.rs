@@ -1,5 +1,6 @@
 //! A request told without tools, in words that a model without them understands.
 
+use crate::calls::Calls;
 use crate::{Request, SystemSection, ToolSpec};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -20,7 +21,11 @@ You have the tools listed below, one in a line: its name, what it is for, and th
 
 /// What was retold for a session before. Clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct Retold(Arc<Mutex<Kept>>);
+pub(crate) struct Retold {
+    kept: Arc<Mutex<Kept>>,
+    /// Of the messages as they were, for what is sent has no calls.
+    pub(super) calls: Calls,
+}
 
 #[derive(Default)]
 struct Kept {
@@ -50,9 +55,9 @@ pub(super) fn offered(request: &Request) -> Arc<[ToolSpec]> {
 
 /// The request without tools; only what was not retold before costs work.
 pub(super) fn retell(mut request: Request) -> Request {
-    let retold = request.memo.retold();
+    let retold = request.memo.retold().clone();
     // A panic leaves whole entries only, so a poisoned lock guards nothing broken.
-    let mut kept = retold.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = retold.kept.lock().unwrap_or_else(PoisonError::into_inner);
     let system = kept.system(&request);
     request.messages = kept.messages(&request.messages);
     drop(kept);

@@ -33,7 +33,7 @@ fn finished(stop: StopReason) -> ModelEvent {
 
 /// What is made of the events, when each comes alone.
 fn heard(events: Vec<ModelEvent>, stop: StopReason) -> Vec<ModelEvent> {
-    let mut answer = Answer::new("local", tools(), &[]);
+    let mut answer = Answer::new("local", tools(), CallIds::behind(&Calls::default(), &[]));
     let events = events.into_iter().chain([finished(stop)]);
     merged(events.map(|event| answer.read(vec![event])).collect())
 }
@@ -314,7 +314,7 @@ fn calls_within_thinking_that_comes_as_text_are_thoughts() {
 
 #[test]
 fn text_is_told_as_it_comes_and_held_back_only_where_a_call_may_begin() {
-    let mut answer = Answer::new("local", tools(), &[]);
+    let mut answer = Answer::new("local", tools(), CallIds::behind(&Calls::default(), &[]));
     answer.read(vec![ModelEvent::BlockStarted { index: 0, kind: BlockKind::Text }]);
     let mut told = |text: &str| {
         let delta = ModelEvent::Delta { index: 0, delta: Delta::Text(text.into()) };
@@ -333,7 +333,7 @@ fn text_is_told_as_it_comes_and_held_back_only_where_a_call_may_begin() {
 
 #[test]
 fn the_work_per_delta_does_not_grow_with_what_is_held() {
-    let mut answer = Answer::new("local", tools(), &[]);
+    let mut answer = Answer::new("local", tools(), CallIds::behind(&Calls::default(), &[]));
     let long = "x<tool_call>[".repeat(100_000);
     let call = json!({"name": "read", "arguments": {"path": long}});
     let text = format!("<tool_call>{call}</tool_call>");

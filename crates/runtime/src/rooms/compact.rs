@@ -1,56 +1,66 @@
 //! Has the older part of the conversation summed up by a model call of its own.
 
-use crate::briefing::Summary;
-use crate::report::Reporter;
+use crate::briefing::{Speech, Summary};
+use crate::listening::Listening;
+use crate::report::{Item, Reporter};
+use crate::rooms::model::backoff;
 use futures_util::StreamExt;
-use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use windlass_kernel::*;
-use windlass_llm::ModelEvent;
+
+/// Why there is no summary, and what the attempt took.
+struct Failed {
+    message: String,
+    error: Option<Box<ModelFailure>>,
+    spent: Spent,
+}
 
 pub(crate) async fn compact(summary: Summary, cancel: CancellationToken, reporter: Reporter) {
     let work = reporter.work;
     let Some(upto) = summary.upto else {
         let message = "there is no place to cut: the newest messages are kept as they are".into();
-        return reporter.fact(Event::CompactionFailed { work, message }).await;
+        return reporter.fact(Event::CompactionFailed { work, message, error: None, spent: None }).await;
     };
-    let event = tokio::select! {
-        _ = cancel.cancelled() => Err("cancelled".to_owned()),
-        said = sum_up(summary) => said,
+    let event = match sum_up(work, summary.speech, &cancel).await {
+        Ok((text, spent)) => Event::Compacted { work, upto, summary: windlass_prompt::summary_message(&text), spent },
+        Err(Failed { message, error, spent }) => {
+            Event::CompactionFailed { work, message, error, spent: Some(Box::new(spent)) }
+        }
     };
-    reporter
-        .fact(match event {
-            Ok((text, spent)) => {
-                Event::Compacted { work, upto, summary: windlass_prompt::summary_message(&text), spent }
-            }
-            Err(message) => Event::CompactionFailed { work, message },
-        })
-        .await;
+    reporter.fact(event).await;
 }
 
 /// The model's summary. A call it makes all the same is left out; no text at all is a failure.
-async fn sum_up(summary: Summary) -> Result<(String, Spent), String> {
-    let speech = summary.speech;
-    let sent = Instant::now();
-    let mut stream = speech.model?.call(speech.request);
-    let (mut blocks, mut spent) = (vec![], Spent::default());
-    while let Some(read) = stream.next().await {
-        for event in read.map_err(|failure| failure.message)? {
-            match event {
-                ModelEvent::BlockFinished { block, .. } => blocks.push(block),
-                ModelEvent::Delta { .. } if spent.first_token_ms.is_none() => {
-                    spent.first_token_ms = Some(sent.elapsed().as_millis() as u64);
-                }
-                ModelEvent::Finished { usage, .. } => {
-                    spent.usage = usage;
-                    // No usage is no price: nobody said what the call took.
-                    let prices = speech.prices.filter(|_| usage != Usage::default());
-                    spent.cost_micro_usd = prices.map(|prices| prices.cost_micro_usd(&usage));
+async fn sum_up(work: Seq, speech: Speech, cancel: &CancellationToken) -> Result<(String, Spent), Failed> {
+    let nothing = |message: String| Failed { message, error: None, spent: Spent::default() };
+    let wait = backoff(&speech.retry, speech.failed, speech.retry_after_ms, work);
+    if cancel.run_until_cancelled(tokio::time::sleep(wait)).await.is_none() {
+        return Err(nothing("cancelled".into()));
+    }
+    let model = speech.model.map_err(nothing)?;
+    let mut listening = Listening::to(&*model, speech.request, speech.prices);
+    let mut blocks = vec![];
+    loop {
+        let Some(read) = cancel.run_until_cancelled(listening.stream.next()).await else {
+            return Err(Failed { spent: listening.reckoned(), ..nothing("cancelled".into()) });
+        };
+        for item in listening.hear(work, read).0 {
+            match item {
+                Item::Fact(Event::BlockFinished { block, .. }) => blocks.push(block),
+                Item::Fact(Event::ModelFinished { spent, .. }) => return summary_of(&blocks, spent),
+                Item::Fact(Event::ModelFailed { error, spent, .. }) => {
+                    return Err(Failed { message: error.message.clone(), error: Some(Box::new(error)), spent });
                 }
                 _ => {}
             }
         }
     }
-    let text = text_of(&blocks);
-    if text.trim().is_empty() { Err("the model gave no summary".into()) } else { Ok((text, spent)) }
+}
+
+fn summary_of(blocks: &[ContentBlock], spent: Spent) -> Result<(String, Spent), Failed> {
+    let text = text_of(blocks);
+    match text.trim().is_empty() {
+        true => Err(Failed { message: "the model gave no summary".into(), error: None, spent }),
+        false => Ok((text, spent)),
+    }
 }
