@@ -5,14 +5,13 @@ use crate::endpoint::Target;
 use crate::failure::{Said, said};
 use crate::frames::Frames;
 use crate::head::{MAX_REFUSAL_BYTES, check};
-use crate::http::without_password;
+use crate::post::{address, answer, client, without_credentials};
 use crate::protocol::{Decode, Progress, Protocol, Unreadable};
 use crate::{Delta, ModelEvent, ModelStream, Request};
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use reqwest::Url;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -105,22 +104,14 @@ async fn open<P: Protocol>(
     if request.parameters.max_tokens == 0 {
         return Err(target.invalid("max_tokens is 0, so no answer fits: give at least 1".into()));
     }
-    let url = address::<P>(&target)?;
+    let url = address(&target, &target.endpoint.base_url, &P::path(&target))?;
     let shown = without_credentials(url.clone());
     let body = P::encode(&target, request).into_body();
     let body_bytes = body.bytes();
     let mut headers = headers::<P>(&target)?;
     authorize::<P>(&target, &url, &body, &mut headers).await?;
-    let client = target.http.client(&url).map_err(|cause| {
-        target.invalid(format!("no TLS client for {shown} can be built: {cause}; check the root certificates"))
-    })?;
-    let wait = Duration::from_millis(target.http.clocks().headers_ms);
-    let sent = client.post(url).headers(headers).body(reqwest::Body::wrap(body)).send();
-    let response = match timeout(wait, sent).await {
-        Ok(Ok(response)) => response,
-        Ok(Err(error)) => return Err(target.unreachable(&shown, &error)),
-        Err(_) => return Err(target.silent(&shown, "the head of its answer", wait)),
-    };
+    let asked = client(&target, &url)?.post(url).headers(headers).body(reqwest::Body::wrap(body));
+    let response = answer(&target, &shown, asked).await?;
     let body = check::<P::Frames>(&target, &shown, response).await?;
     let decoder = P::decoder(&target, request);
     let reading = Reading {
@@ -136,27 +127,6 @@ async fn open<P: Protocol>(
         has_events: false,
     };
     Ok((reading, body_bytes))
-}
-
-fn address<P: Protocol>(target: &Target) -> Result<Url, ModelFailure> {
-    let base = &target.endpoint.base_url;
-    let bad = |cause: String| {
-        let base = without_password(base);
-        target.invalid(format!("the base URL `{base}` cannot be used: {cause}; give one like https://host/path"))
-    };
-    let url = Url::parse(&target.endpoint.url(&P::path(target))).map_err(|error| bad(error.to_string()))?;
-    match url.scheme() {
-        "http" | "https" => Ok(url),
-        scheme => Err(bad(format!("its scheme is `{scheme}`, not http or https"))),
-    }
-}
-
-pub(crate) fn without_credentials(mut url: Url) -> String {
-    // These fail only for addresses without a host, which have no credentials either.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    url.set_query(None);
-    url.into()
 }
 
 pub(crate) fn headers<P: Protocol>(target: &Target) -> Result<HeaderMap, ModelFailure> {

@@ -107,13 +107,6 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-impl Endpoint {
-    /// The address of `path` at this endpoint.
-    pub(crate) fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.base_url.trim_end_matches('/'))
-    }
-}
-
 impl Target {
     pub(crate) fn has(&self, quirk: Quirk) -> bool {
         self.endpoint.quirks.contains(&quirk)
@@ -138,7 +131,6 @@ mod tests {
         assert!(printed.contains("x-gateway-key"), "{printed}");
         let Auth::Key(key) = &endpoint.auth else { panic!("{printed}") };
         assert_eq!(key.expose(), "sk-secret");
-        assert_eq!(endpoint.url("/v1/messages"), "https://example.com/v1/messages");
     }
 
     #[test]

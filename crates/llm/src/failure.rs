@@ -32,6 +32,14 @@ const TOO_LONG: [&str; 10] = [
 /// How they name an account that is empty.
 const EMPTY: [&str; 2] = ["insufficient_quota", "exceeded_current_quota"];
 
+/// How OpenAI and Groq say that one request is more than a minute may bring: waiting does not help.
+const OVER_A_MINUTE: [&str; 2] = ["request too large for", "tokens per min"];
+
+/// How they bar words, places or uses, in lower case: another key of the same account would not be let in either.
+const BARRED: [&str; 6] = ["moderation", "region", "country", "territory", "policy", "policies"];
+/// What such words stand beside where it is the key's rights that are wanting: AWS names the policy that gives none.
+const RIGHTS: [&str; 2] = ["not authorized to perform", "credential"];
+
 /// How they say that a key is wrong, in lower case.
 const WRONG_KEY: [&str; 3] = ["api_key_invalid", "api key not valid", "incorrect api key provided"];
 
@@ -134,11 +142,12 @@ fn shortened(text: &str) -> String {
 impl Said {
     fn kind(&self, status: Option<u16>) -> FailureKind {
         let text = format!("{} {}", self.words, self.message).to_lowercase();
-        if TOO_LONG.iter().any(|phrase| text.contains(phrase)) {
+        let says = |phrase: &&str| text.contains(*phrase);
+        if TOO_LONG.iter().any(says) || OVER_A_MINUTE.iter().all(says) {
             return FailureKind::TooLong;
         }
         // Google and xAI answer 400 to a wrong key.
-        if WRONG_KEY.iter().any(|phrase| text.contains(phrase)) {
+        if WRONG_KEY.iter().any(says) {
             return FailureKind::Auth;
         }
         // The account is empty: waiting does not fill it.
@@ -146,6 +155,7 @@ impl Said {
             return FailureKind::Invalid;
         }
         match status.or(self.status) {
+            Some(403) if BARRED.iter().any(says) && !RIGHTS.iter().any(says) => FailureKind::Invalid,
             Some(status) => kind_of_status(status),
             None => kind_of_words(&self.words),
         }
@@ -246,7 +256,9 @@ impl Target {
     /// The provider could not be reached, or its connection broke before it answered.
     pub(crate) fn unreachable(&self, url: &str, error: &reqwest::Error) -> ModelFailure {
         let cause = cause(error);
-        if let Some(certificate) = chain(error).find_map(|error| error.downcast_ref::<rustls::Error>()) {
+        let tls = chain(error).find_map(|error| error.downcast_ref::<rustls::Error>());
+        // By an alert it is the other side that breaks off, as balancers do when they are restarted.
+        if let Some(certificate) = tls.filter(|error| !matches!(error, rustls::Error::AlertReceived(_))) {
             let message = format!(
                 "cannot trust {url}: {certificate}; check --base-url, the machine's clock and its root certificates"
             );
@@ -424,6 +436,51 @@ mod tests {
         insta::assert_snapshot!(refused(308, &headers(&[("location", "https://elsewhere.example/")]), ""), @"ollama answered 308 Permanent Redirect; it sends on from https://api.example.com/v1/messages to https://elsewhere.example/: give the right address with --base-url");
         insta::assert_snapshot!(refused(502, &none, "<html>bad gateway</html>"), @"ollama answered 502 Bad Gateway: <html>bad gateway</html>");
         insta::assert_snapshot!(refused(422, &none, r#"{"detail":[{"loc":["body","model"],"msg":"field required"}]}"#), @r#"ollama answered 422 Unprocessable Entity: {"detail":[{"loc":["body","model"],"msg":"field required"}]}"#);
+    }
+
+    #[test]
+    fn a_request_that_is_more_than_a_minute_may_bring_is_too_long() {
+        let body = |message: &str| {
+            format!(
+                r#"{{"error":{{"message":"{message}","type":"tokens","param":null,"code":"rate_limit_exceeded"}}}}"#
+            )
+        };
+        let over = body(
+            "Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 45000. The input or output tokens must be reduced in order to run successfully.",
+        );
+        assert_eq!(refused(429, &over).kind, FailureKind::TooLong);
+        let busy = body(
+            "Rate limit reached for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Used 29000, Requested 4500. Please try again in 7s.",
+        );
+        assert_eq!(
+            (refused(429, &busy).kind, refused(429, &busy).retry_after_ms),
+            (FailureKind::Overloaded, Some(7_000))
+        );
+    }
+
+    #[test]
+    fn what_is_barred_is_not_blamed_on_the_key() {
+        let body = |message: &str| format!(r#"{{"error":{{"code":403,"message":"{message}"}}}}"#);
+        let barred = [
+            "Your chosen model requires moderation and your input was flagged for violence",
+            "Country, region, or territory not supported",
+            "The model is not available in your region",
+            "This content is against our usage policy",
+        ];
+        for message in barred {
+            let failure = refused(403, &body(message));
+            assert_eq!(failure.kind, FailureKind::Invalid, "{message}");
+            assert_eq!(failure.message, format!("anthropic answered 403 Forbidden: {message}"));
+            assert_eq!(target("openrouter", None).reported(said(body(message).as_bytes())).kind, FailureKind::Invalid);
+        }
+        let rights = [
+            "User: arn:aws:iam::1:user/a is not authorized to perform: bedrock:InvokeModel because no identity-based policy allows the action",
+            "Credential should be scoped to a valid region.",
+            "Permission denied",
+        ];
+        for message in rights {
+            assert_eq!(refused(403, &body(message)).kind, FailureKind::Auth, "{message}");
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod media;
 mod memo;
 mod model;
 mod openai_chat;
+mod post;
 mod price;
 mod protocol;
 mod remote;

@@ -5,11 +5,12 @@
 use crate::anthropic::Messages;
 use crate::auth::{authorize, with_key};
 use crate::body::Segments;
-use crate::call::{headers, without_credentials};
+use crate::call::headers;
 use crate::endpoint::Target;
 use crate::gemini::Gemini;
 use crate::head::read_refusal;
 use crate::openai_chat::Chat;
+use crate::post::{address, answer, client, without_credentials};
 use crate::protocol::Protocol;
 use crate::{Endpoint, Http, Prices, WireProtocol};
 use http::{HeaderValue, header};
@@ -62,7 +63,7 @@ pub async fn list(http: &Http, protocol: WireProtocol, endpoint: Endpoint) -> Re
 }
 
 async fn pages<P: Protocol>(target: &Target, path: &str, query: &[(&str, &str)]) -> Result<Vec<Listed>, ModelFailure> {
-    let mut url = address(target, path)?;
+    let mut url = address(target, base_of(target, path), path)?;
     if !query.is_empty() {
         url.query_pairs_mut().extend_pairs(query);
     }
@@ -82,12 +83,9 @@ async fn pages<P: Protocol>(target: &Target, path: &str, query: &[(&str, &str)])
     Ok(models)
 }
 
-fn address(target: &Target, path: &str) -> Result<Url, ModelFailure> {
+fn base_of<'a>(target: &'a Target, path: &str) -> &'a str {
     let base = target.endpoint.base_url.trim_end_matches('/');
-    let base = if path == "/api/tags" { base.strip_suffix("/v1").unwrap_or(base) } else { base };
-    Url::parse(&format!("{base}{path}")).map_err(|cause| {
-        target.invalid(format!("the base URL `{base}` cannot be used: {cause}; give one like https://host/path"))
-    })
+    if path == "/api/tags" { base.strip_suffix("/v1").unwrap_or(base) } else { base }
 }
 
 async fn page<P: Protocol>(target: &Target, url: Url) -> Result<Value, ModelFailure> {
@@ -96,15 +94,8 @@ async fn page<P: Protocol>(target: &Target, url: Url) -> Result<Value, ModelFail
     headers.remove(header::CONTENT_TYPE);
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     authorize::<P>(target, &url, &Segments::default().into_body(), &mut headers).await?;
-    let client = target.http.client(&url).map_err(|cause| {
-        target.invalid(format!("no TLS client for {shown} can be built: {cause}; check the root certificates"))
-    })?;
-    let wait = Duration::from_millis(target.http.clocks().headers_ms);
-    let mut response = match timeout(wait, client.get(url).headers(headers).send()).await {
-        Ok(Ok(response)) => response,
-        Ok(Err(error)) => return Err(target.unreachable(&shown, &error)),
-        Err(_) => return Err(target.silent(&shown, "the head of its answer", wait)),
-    };
+    let asked = client(target, &url)?.get(url).headers(headers);
+    let mut response = answer(target, &shown, asked).await?;
     let (status, headers) = (response.status(), response.headers().clone());
     if !status.is_success() {
         let body = read_refusal(response, vec![], target).await;

@@ -79,6 +79,7 @@ mod tests {
     use super::*;
     use crate::anthropic::Bedrock;
     use crate::body::Segments;
+    use crate::post::address;
     use crate::protocol::Protocol;
     use crate::testing::target;
     use std::time::Duration;
@@ -97,7 +98,7 @@ mod tests {
         let mut target = target("bedrock");
         target.model = model.into();
         target.endpoint.base_url = "https://bedrock-runtime.eu-central-1.amazonaws.com".into();
-        let url = Url::parse(&target.endpoint.url(&Bedrock::path(&target))).unwrap();
+        let url = address(&target, &target.endpoint.base_url, &Bedrock::path(&target)).unwrap();
         let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static("application/json"));
         headers.insert("accept", HeaderValue::from_static("application/vnd.amazon.eventstream"));

@@ -15,6 +15,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use windlass_kernel::{ContentBlock, FailureKind, Message, ModelFailure, Parameters};
@@ -555,6 +556,25 @@ async fn nobody_at_the_address_is_transient_with_the_true_cause() {
     assert_eq!(failure.kind, FailureKind::Transient);
     let start = format!("cannot reach http://127.0.0.1:{port}/v1/messages: Connection refused");
     assert!(failure.message.starts_with(&start), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn a_tls_alert_passes_and_is_no_matter_of_trust() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("https://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut header = [0; 5];
+        socket.read_exact(&mut header).await.unwrap();
+        let mut hello = vec![0; usize::from(u16::from_be_bytes([header[3], header[4]]))];
+        socket.read_exact(&mut hello).await.unwrap();
+        // A record of type alert: fatal, internal error.
+        socket.write_all(&[21, 3, 3, 0, 2, 2, 80]).await.unwrap();
+    });
+    let failure = failure(anthropic(endpoint("anthropic", &base), Clocks::default()).call(request())).await;
+    assert_eq!(failure.kind, FailureKind::Transient);
+    let shown = failure.message.replace(&base, "");
+    insta::assert_snapshot!(shown, @r#"cannot reach /v1/messages: received fatal alert: InternalError"#);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use super::tests::{GOLDEN, HIDDEN, stream};
 use super::{Bedrock, Messages, Vertex, multi_region};
 use crate::eventstream::tests::{chunk, exception};
+use crate::post::address;
 use crate::protocol::Protocol;
 use crate::testing::*;
 use crate::{Auth, AwsKeys, ModelEvent, Quirk, Request};
@@ -89,7 +90,7 @@ fn the_model_stands_in_the_path() {
     insta::assert_snapshot!(paths("arn:aws:bedrock:eu-west-1:1:inference-profile/x y"), @"/model/arn%3Aaws%3Abedrock%3Aeu-west-1%3A1%3Ainference-profile%2Fx%20y/invoke-with-response-stream /publishers/anthropic/models/arn%3Aaws%3Abedrock%3Aeu-west-1%3A1%3Ainference-profile%2Fx%20y:streamRawPredict");
     let mut target = target("vertex");
     target.endpoint.base_url = "https://x/v1/projects/p/locations/global/publishers/anthropic/".into();
-    insta::assert_snapshot!(target.endpoint.url(&Vertex::path(&target)), @"https://x/v1/projects/p/locations/global/publishers/anthropic/models/large-1:streamRawPredict");
+    insta::assert_snapshot!(address(&target, &target.endpoint.base_url, &Vertex::path(&target)).unwrap(), @"https://x/v1/projects/p/locations/global/publishers/anthropic/models/large-1:streamRawPredict");
 }
 
 #[test]

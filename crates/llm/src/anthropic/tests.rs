@@ -494,6 +494,17 @@ fn a_lost_picture_leaves_a_note() {
     assert_eq!(sent[0]["content"][0]["text"], json!("[image (image/png, 7 bytes) that is no longer available]"));
 }
 
+#[test]
+fn a_model_without_pictures_gets_words_in_their_place() {
+    let lines = without_media::<Messages>(target("anthropic"))["messages"].take();
+    let lines: Vec<String> = lines.as_array().unwrap().iter().map(Value::to_string).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    {"role":"user","content":[{"type":"text","text":"See"},{"type":"text","text":"[image (image/png, 7 bytes): this model takes no images]"},{"type":"text","text":"[document (application/pdf, 7 bytes): this model takes no PDFs]","cache_control":{"type":"ephemeral"}}]}
+    {"role":"assistant","content":[{"type":"tool_use","id":"a","name":"read","input":{}},{"type":"tool_use","id":"b","name":"read","input":{}}]}
+    {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"a.png"},{"type":"text","text":"[image (image/png, 7 bytes): this model takes no images]"}]},{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"[document (application/pdf, 7 bytes): this model takes no PDFs]"}],"cache_control":{"type":"ephemeral"}}]}
+    "#);
+}
+
 /// `value` without its marks, and how many there were.
 fn unmarked(value: &mut Value) -> usize {
     match value {

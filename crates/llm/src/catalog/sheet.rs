@@ -177,8 +177,10 @@ impl ModelSheet {
     fn quirks(&self, provider: &ProviderInfo) -> BTreeSet<Quirk> {
         let lacks = |ability| self.can.as_ref().is_some_and(|can| !can.contains(&ability));
         let told = provider.quirks.iter().chain(self.quirks.iter().flatten()).copied();
-        let media = [(Ability::Images, Quirk::NoImages), (Ability::Pdfs, Quirk::NoPdfs)];
-        told.chain(media.into_iter().filter(|(ability, _)| lacks(*ability)).map(|(_, quirk)| quirk)).collect()
+        // Where the protocol itself knows documents, a model that sees pictures reads them, whether the list says so or not.
+        let reads_pdfs = provider.protocol != WireProtocol::Chat && !lacks(Ability::Images);
+        let media = [(Quirk::NoImages, lacks(Ability::Images)), (Quirk::NoPdfs, lacks(Ability::Pdfs) && !reads_pdfs)];
+        told.chain(media.into_iter().filter(|(_, lacks)| *lacks).map(|(quirk, _)| quirk)).collect()
     }
 
     fn check(&self) -> Result<(), String> {

@@ -139,6 +139,33 @@ fn a_users_file_lies_over_ours() {
 }
 
 #[test]
+fn a_model_whose_abilities_lack_pictures_refuses_them() {
+    let text = r#"
+        [[model]]
+        name = "words"
+        can = ["tools"]
+        [[model]]
+        name = "sight"
+        can = ["images"]
+        [[model]]
+        name = "untold"
+    "#;
+    let catalog = Catalog::default().with("ollama", text).unwrap();
+    let refused = |model: &str| {
+        let quirks = catalog.model(model).unwrap().quirks;
+        [Quirk::NoImages, Quirk::NoPdfs].map(|quirk| quirks.contains(&quirk))
+    };
+    assert_eq!(refused("ollama/words"), [true, true]);
+    assert_eq!(refused("ollama/sight"), [false, true]);
+    assert_eq!(refused("ollama/untold"), [false, false]);
+    assert_eq!(refused("anthropic/claude-sonnet-4-5"), [false, false]);
+    assert_eq!(refused("openai/gpt-6-sol"), [false, false], "Responses knows documents");
+    // What is laid over decides: whoever knows better says so.
+    let better = catalog.clone().with("ollama", "[[model]]\nname = \"words\"\ncan = [\"images\", \"pdfs\"]").unwrap();
+    assert!(!better.model("ollama/words").unwrap().quirks.contains(&Quirk::NoImages));
+}
+
+#[test]
 fn a_second_file_lies_over_the_first() {
     let first =
         Catalog::default().with("ollama", "[[model]]\nname = \"qwen\"\nwindow = 8_192\ncan = [\"tools\"]").unwrap();
@@ -186,7 +213,7 @@ fn an_address_says_what_it_needs() {
 fn a_bad_file_is_told_apart_by_line_key_and_way_out() {
     insta::assert_snapshot!(refused("acme", "protocol = \"chat\""), @r#"catalog file `acme`: base_url is absent: a new provider needs one, such as "https://api.example.com/v1""#);
     insta::assert_snapshot!(refused("acme", "base_url = \"https://x.example\""), @r#"catalog file `acme`: protocol is absent: a new provider needs one, such as "chat" or "anthropic""#);
-    insta::assert_snapshot!(refused("openai", "title = \"x\"\nquirks = [\"odd\"]"), @r#"catalog file `openai`, line 2 (`quirks = ["odd"]`): unknown variant `odd`, expected one of `max-completion-tokens`, `no-stream-usage`, `cache-key`, `cache-marks`, `reasoning-effort`, `enable-thinking`, `thinking-switch`, `reasoning-back`, `schema-as-json`, `short-ids`, `no-temperature`, `no-thinking`, `adaptive-thinking`, `bound-thinking`"#);
+    insta::assert_snapshot!(refused("openai", "title = \"x\"\nquirks = [\"odd\"]"), @r#"catalog file `openai`, line 2 (`quirks = ["odd"]`): unknown variant `odd`, expected one of `max-completion-tokens`, `no-stream-usage`, `cache-key`, `cache-marks`, `reasoning-effort`, `enable-thinking`, `thinking-switch`, `reasoning-back`, `schema-as-json`, `short-ids`, `no-temperature`, `no-thinking`, `adaptive-thinking`, `bound-thinking`, `no-images`, `no-pdfs`"#);
     insta::assert_snapshot!(refused("openai", "prise = 1"), @"catalog file `openai`, line 1 (`prise = 1`): unknown field `prise`, expected one of `title`, `aliases`, `protocol`, `base_url`, `key_variables`, `key_command`, `local`, `quirks`, `usual`, `source`, `checked`, `fill`, `model`");
     insta::assert_snapshot!(refused("openai", "base_url = \"ftp://x\""), @r#"catalog file `openai`: base_url = "ftp://x" is no address: begin it with https:// or http://"#);
     insta::assert_snapshot!(refused("openai", "base_url = \"https://{zone}.example\""), @r#"catalog file `openai`: nothing fills {zone} in base_url: write fill = { zone = ["VARIABLE"] }"#);

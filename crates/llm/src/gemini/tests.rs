@@ -614,7 +614,7 @@ fn older_models_take_media_behind_the_results() {
             "id": "b",
             "name": "ls",
             "response": {
-              "error": "no such file"
+              "error": "no such file\n[document (application/pdf, 7 bytes) that is no longer available]"
             }
           }
         },
@@ -632,9 +632,6 @@ fn older_models_take_media_behind_the_results() {
             "mimeType": "application/pdf",
             "data": "cGljdHVyZQ=="
           }
-        },
-        {
-          "text": "[document (application/pdf, 7 bytes) that is no longer available]"
         },
         {
           "text": "Go on."
@@ -687,4 +684,22 @@ fn only_the_new_is_encoded_and_each_generation_by_its_own_rules() {
     let newer = places(&request, "gemini-3.8-flash");
     assert_ne!(newer[..2], before, "another generation has another encoding");
     assert_eq!(places(&request, "gemini-2.5-pro")[..2], before, "and both are kept");
+}
+
+#[test]
+fn a_model_without_pictures_gets_words_in_their_place() {
+    let lines = |model: &str| {
+        let lines = without_media::<Gemini>(named(model))["contents"].take();
+        lines.as_array().unwrap().iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(lines("gemini-2.5-pro"), @r#"
+    {"role":"user","parts":[{"text":"See"},{"text":"[image (image/png, 7 bytes): this model takes no images]"},{"text":"[document (application/pdf, 7 bytes): this model takes no PDFs]"}]}
+    {"role":"model","parts":[{"functionCall":{"id":"a","name":"read","args":{}}},{"functionCall":{"id":"b","name":"read","args":{}}}]}
+    {"role":"user","parts":[{"functionResponse":{"id":"a","name":"read","response":{"output":"a.png\n[image (image/png, 7 bytes): this model takes no images]"}}},{"functionResponse":{"id":"b","name":"read","response":{"output":"[document (application/pdf, 7 bytes): this model takes no PDFs]"}}}]}
+    "#);
+    insta::assert_snapshot!(lines("gemini-3.8-flash"), @r#"
+    {"role":"user","parts":[{"text":"See"},{"text":"[image (image/png, 7 bytes): this model takes no images]"},{"text":"[document (application/pdf, 7 bytes): this model takes no PDFs]"}]}
+    {"role":"model","parts":[{"functionCall":{"id":"a","name":"read","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"id":"b","name":"read","args":{}}}]}
+    {"role":"user","parts":[{"functionResponse":{"id":"a","name":"read","response":{"output":"a.png\n[image (image/png, 7 bytes): this model takes no images]"}}},{"functionResponse":{"id":"b","name":"read","response":{"output":"[document (application/pdf, 7 bytes): this model takes no PDFs]"}}}]}
+    "#);
 }

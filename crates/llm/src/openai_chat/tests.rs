@@ -670,3 +670,16 @@ fn one_memo_serves_models_of_different_manners() {
         assert_ne!(body_for::<Chat>(&target, &fresh), body::<Chat>("vendor", &request));
     }
 }
+
+#[test]
+fn a_model_without_pictures_gets_words_in_their_place() {
+    let lines = without_media::<Chat>(target("local"))["messages"].take();
+    let lines: Vec<String> = lines.as_array().unwrap().iter().map(Value::to_string).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    {"role":"system","content":"The base.\n\nThe folder."}
+    {"role":"user","content":"See\n\n[image (image/png, 7 bytes): this model takes no images]\n\n[document (application/pdf, 7 bytes): this model takes no PDFs]"}
+    {"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"read","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"read","arguments":"{}"}}]}
+    {"role":"tool","tool_call_id":"a","content":"a.png\n[image (image/png, 7 bytes): this model takes no images]"}
+    {"role":"tool","tool_call_id":"b","content":"[document (application/pdf, 7 bytes): this model takes no PDFs]"}
+    "#);
+}

@@ -486,3 +486,18 @@ fn effort_and_choice_are_said_in_the_providers_words() {
     assert_eq!(said(Some(Effort::None), ToolChoice::None, &words), r#"{"summary":"auto","effort":"none"} "none""#);
     assert_eq!(said(Some(Effort::High), ToolChoice::Auto, &[]), r#"{"summary":"auto"} "auto""#);
 }
+
+#[test]
+fn a_model_without_pictures_gets_words_in_their_place() {
+    let lines = without_media::<Responses>(target("openai"))["input"].take();
+    let lines: Vec<String> = lines.as_array().unwrap().iter().map(Value::to_string).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    {"type":"message","role":"developer","content":[{"type":"input_text","text":"The base."}]}
+    {"type":"message","role":"developer","content":[{"type":"input_text","text":"The folder."}]}
+    {"type":"message","role":"user","content":[{"type":"input_text","text":"See"},{"type":"input_text","text":"[image (image/png, 7 bytes): this model takes no images]"},{"type":"input_text","text":"[document (application/pdf, 7 bytes): this model takes no PDFs]"}]}
+    {"type":"function_call","call_id":"a","name":"read","arguments":"{}"}
+    {"type":"function_call","call_id":"b","name":"read","arguments":"{}"}
+    {"type":"function_call_output","call_id":"a","output":"a.png\n[image (image/png, 7 bytes): this model takes no images]"}
+    {"type":"function_call_output","call_id":"b","output":"[document (application/pdf, 7 bytes): this model takes no PDFs]"}
+    "#);
+}

@@ -3,10 +3,12 @@
 use super::answer::Answer;
 use super::retell::retell;
 use super::text_tools;
+use crate::call_ids::CallIds;
+use crate::calls::Calls;
 use crate::openai_chat::Chat;
 use crate::protocol::Protocol;
-use crate::testing::{call, image, merged, request, result, target, tell};
-use crate::{BlockKind, Delta, Model, ModelEvent, ModelStream, Request, ToolSpec};
+use crate::testing::{call, image, merged, quirky, request, result, target, tell};
+use crate::{BlockKind, Delta, Model, ModelEvent, ModelStream, Quirk, Request, ToolSpec};
 use futures_util::{StreamExt, stream};
 use proptest::prelude::*;
 use serde_json::json;
@@ -17,6 +19,10 @@ fn tools() -> Arc<[ToolSpec]> {
     let read = json!({"type": "object", "properties": {"path": {"type": "string"}, "lines": {"type": "integer"}}});
     let tool = |name: &str, schema| ToolSpec { name: name.into(), description: format!("To {name}."), schema };
     [tool("ls", json!({"type": "object"})), tool("read", read)].into()
+}
+
+fn ids(history: &[Arc<Message>]) -> CallIds {
+    CallIds::behind(&Calls::default(), history)
 }
 
 fn said(index: u32, pieces: &[&str]) -> Vec<ModelEvent> {
@@ -33,7 +39,7 @@ fn finished(stop: StopReason) -> ModelEvent {
 
 /// What is made of the events, when each comes alone.
 fn heard(events: Vec<ModelEvent>, stop: StopReason) -> Vec<ModelEvent> {
-    let mut answer = Answer::new("local", tools(), CallIds::behind(&Calls::default(), &[]));
+    let mut answer = Answer::new("local", tools(), ids(&[]));
     let events = events.into_iter().chain([finished(stop)]);
     merged(events.map(|event| answer.read(vec![event])).collect())
 }
@@ -106,7 +112,7 @@ fn several_calls_of_one_message_have_ids_of_their_own() {
     ToolUse
     ");
     let history = [Arc::new(Message::assistant(vec![call("call_7", "ls", json!({}))]))];
-    let mut answer = Answer::new("local", tools(), &history);
+    let mut answer = Answer::new("local", tools(), ids(&history));
     let events = answer.read(said(0, &[one]));
     assert!(
         matches!(&events[0], ModelEvent::BlockStarted { kind: BlockKind::ToolUse { id, .. }, .. } if id == "call_8")
@@ -314,7 +320,7 @@ fn calls_within_thinking_that_comes_as_text_are_thoughts() {
 
 #[test]
 fn text_is_told_as_it_comes_and_held_back_only_where_a_call_may_begin() {
-    let mut answer = Answer::new("local", tools(), CallIds::behind(&Calls::default(), &[]));
+    let mut answer = Answer::new("local", tools(), ids(&[]));
     answer.read(vec![ModelEvent::BlockStarted { index: 0, kind: BlockKind::Text }]);
     let mut told = |text: &str| {
         let delta = ModelEvent::Delta { index: 0, delta: Delta::Text(text.into()) };
@@ -333,7 +339,7 @@ fn text_is_told_as_it_comes_and_held_back_only_where_a_call_may_begin() {
 
 #[test]
 fn the_work_per_delta_does_not_grow_with_what_is_held() {
-    let mut answer = Answer::new("local", tools(), CallIds::behind(&Calls::default(), &[]));
+    let mut answer = Answer::new("local", tools(), ids(&[]));
     let long = "x<tool_call>[".repeat(100_000);
     let call = json!({"name": "read", "arguments": {"path": long}});
     let text = format!("<tool_call>{call}</tool_call>");
@@ -388,6 +394,23 @@ fn a_request_goes_out_without_tools_and_with_calls_and_results_as_text() {
     {"role":"user","content":"What is in a.png?"}
     {"role":"assistant","content":"I look.\n<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":\"a.png\"}}</tool_call>\n<tool_call>{\"name\":\"ls\",\"arguments\":{}}</tool_call>"}
     {"role":"user","content":[{"type":"text","text":"<tool_result name=\"read\" id=\"call_1\">\na picture <\\/tool_result>"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cGljdHVyZQ=="}},{"type":"text","text":"</tool_result>\n<tool_result name=\"ls\" id=\"call_2\" error=\"true\">\nno\n</tool_result>\nBe quick."}]}
+    "#);
+}
+
+#[test]
+fn a_retold_picture_is_told_in_words_to_a_model_that_takes_none() {
+    let body = Chat::encode(&quirky("local", &[Quirk::NoImages]), &retell(conversation())).into_body().json();
+    insta::assert_snapshot!(body["messages"][3]["content"].as_str().unwrap(), @r#"
+    <tool_result name="read" id="call_1">
+    a picture <\/tool_result>
+
+    [image (image/png, 7 bytes): this model takes no images]
+
+    </tool_result>
+    <tool_result name="ls" id="call_2" error="true">
+    no
+    </tool_result>
+    Be quick.
     "#);
 }
 
@@ -523,7 +546,7 @@ proptest! {
     ) {
         let text = fragments.concat();
         let none: Arc<[ToolSpec]> = [ToolSpec { name: "zz".into(), description: String::new(), schema: json!({}) }].into();
-        let mut answer = Answer::new("local", none, &[]);
+        let mut answer = Answer::new("local", none, ids(&[]));
         let (mut pieces, mut rest, mut sizes) = (vec![], text.as_str(), sizes.iter().cycle());
         while !rest.is_empty() {
             let size = *sizes.next().unwrap();
