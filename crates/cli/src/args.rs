@@ -81,7 +81,7 @@ pub struct Flags {
     #[arg(long, global = true, value_name = "RULE")]
     pub deny: Vec<String>,
     /// Model calls a turn may take
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, global = true, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turns: Option<u32>,
     /// The model that speaks while the first is overloaded or out of reach
     #[arg(long, global = true, value_name = "PROVIDER/NAME")]
@@ -90,7 +90,7 @@ pub struct Flags {
     #[arg(long, global = true, value_name = "EFFORT", value_parser = PossibleValuesParser::new(EFFORTS))]
     pub effort: Option<String>,
     /// Dollars the session may cost before it pauses and asks
-    #[arg(long, global = true, value_name = "USD", value_parser = dollars)]
+    #[arg(long, global = true, value_name = "USD", allow_negative_numbers = true, value_parser = dollars)]
     pub max_cost: Option<f64>,
     /// How the loop behaves
     #[arg(long, global = true, value_name = "NAME", value_parser = PossibleValuesParser::new(Profile::NAMES))]
@@ -327,6 +327,12 @@ mod tests {
         let line = Line::parse_from(["windlass", "-p", "hello", "--yes"]);
         assert_eq!(line.ask.prompt, Some(Some("hello".into())));
         assert!(line.flags.yes);
+    }
+
+    #[test]
+    fn money_below_nothing_is_refused_in_words() {
+        let refused = Line::try_parse_from(["windlass", "--max-cost", "-1"]).unwrap_err().to_string();
+        assert!(refused.contains("give US dollars from 0 to 1000000, for example 0.50"), "{refused}");
     }
 
     #[test]

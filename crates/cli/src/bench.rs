@@ -13,7 +13,7 @@ const TOLD: usize = 5;
 
 pub async fn run(mut desk: Desk, sessions: u32, prompt: &str) -> Ended {
     desk.settings.mode = PermissionMode::Bypass;
-    let (agent, _) = desk.agent(false, None)?;
+    let (agent, _) = desk.agent(false)?;
     let mut running = tokio::task::JoinSet::new();
     for number in 0..sessions {
         let (agent, prompt) = (agent.clone(), prompt.replace(PLACE, &number.to_string()));

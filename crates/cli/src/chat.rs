@@ -91,7 +91,7 @@ pub async fn run(desk: Desk, which: Which) -> Ended {
     };
     if which == Which::New {
         // What is missing is said before anything is typed.
-        let (_, model) = chat.desk.agent(true, None)?;
+        let (_, model) = chat.desk.agent(true)?;
         chat.greet(&model).map_err(closed)?;
     } else {
         chat.take_up(&which).await?;

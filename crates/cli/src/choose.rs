@@ -4,8 +4,7 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::exit::{Code, Failure};
 use crate::local::{self, Answering};
-use crate::near;
-use crate::{aws, catalog, key_command};
+use crate::{address, aws, catalog, key_command, near};
 use std::sync::Arc;
 use windlass::llm::{ApiKey, Auth, ToolCalls};
 use windlass::{Protocol, Provider, Providers, Variable};
@@ -56,9 +55,15 @@ fn own(config: &Config, environment: &Environment, name: &str, providers: &Provi
              base_url = \"http://127.0.0.1:8000/v1\""
         )));
     };
-    check_url(&url, &format!("providers.{name}.base_url"))?;
     let usual = text("protocol").and_then(protocol_named).or(known.as_ref().map(|known| known.protocol));
-    let (protocol, base_url) = spoken(&url, usual);
+    let (protocol, base_url) = match usual {
+        // A protocol's own name, whose address --base-url gives when it is used.
+        Some(protocol) if url.is_empty() && text("base_url").is_none() => (protocol, url),
+        usual => {
+            address::check(&url, &format!("providers.{name}.base_url"))?;
+            spoken(&url, usual)
+        }
+    };
     let mut provider = Provider { base_url, protocol, ..known.unwrap_or_else(|| Provider::at(protocol, "")) };
     if let Some(variable) = text("key_variable") {
         provider.auth = environment.variable(variable).map_or(Auth::None, |key| Auth::Key(ApiKey::new(key)));
@@ -70,10 +75,7 @@ fn own(config: &Config, environment: &Environment, name: &str, providers: &Provi
     }
     provider.tool_calls = text("tool_calls").map(|how| if how == "text" { ToolCalls::Text } else { ToolCalls::Native });
     for (header, source) in config.texts(&format!("providers.{name}.headers")) {
-        let Some((name, value)) = header.split_once(':') else {
-            return Err(Failure::usage(format!("{source}: `{header}` is no header: write \"NAME: VALUE\"")));
-        };
-        provider.headers.push((name.trim().to_owned(), value.trim().to_owned()));
+        provider.headers.push(address::header(&header, source)?);
     }
     Ok(provider)
 }
@@ -98,7 +100,7 @@ pub fn key_variables<'a>(config: &Config, environment: &'a Environment, provider
 pub fn model(config: &Config, environment: &Environment, providers: &mut Providers) -> Result<String, Failure> {
     let url = config.text("base_url");
     if let Some(url) = url {
-        check_url(url, &source(config, "base_url"))?;
+        address::check(url, &source(config, "base_url"))?;
     }
     let Some(wanted) = config.text("model") else {
         return match url {
@@ -106,22 +108,45 @@ pub fn model(config: &Config, environment: &Environment, providers: &mut Provide
             None => unsaid(environment, providers, &local::CANDIDATES),
         };
     };
-    let (provider, name) = wanted.split_once('/').unwrap_or(("", wanted));
-    let is_known = !provider.is_empty() && !matches!(providers.get(provider), Ok(None));
+    let (provider, rest) = wanted.split_once('/').map_or((wanted, None), |(provider, name)| (provider, Some(name)));
+    if is_known(provider, providers) {
+        let model = in_full(wanted, providers).ok_or_else(|| match rest {
+            None => Failure::usage(format!("{}: {}", source(config, "model"), no_usual(provider))),
+            Some(_) => bad_model(config, wanted, providers),
+        })?;
+        to_address(config, providers, provider)?;
+        return Ok(model);
+    }
     match url {
-        _ if is_known && name.is_empty() => Err(bad_model(config, wanted, providers)),
-        Some(url) if is_known => {
-            move_to(config, providers, provider, url, "--base-url")?;
-            Ok(wanted.to_owned())
-        }
-        None if is_known => Ok(wanted.to_owned()),
         // Models of servers of one's own often have slashes in their names.
         Some(url) if !wanted.is_empty() => at_url(config, providers, url, Some(wanted)),
-        _ => match providers.catalog().provider(wanted).and_then(|info| info.usual.clone()) {
-            Some(usual) => Ok(format!("{wanted}/{usual}")),
-            None => Err(bad_model(config, wanted, providers)),
-        },
+        _ => Err(bad_model(config, wanted, providers)),
     }
+}
+
+/// Moves the provider to where `base_url` says that the model is, if it says so.
+pub fn to_address(config: &Config, providers: &mut Providers, provider: &str) -> Result<(), Failure> {
+    match config.text("base_url") {
+        Some(url) => move_to(config, providers, provider, url, &source(config, "base_url")),
+        None => Ok(()),
+    }
+}
+
+/// Whether a provider goes by this name, be it one whose address lacks a part.
+fn is_known(provider: &str, providers: &Providers) -> bool {
+    !provider.is_empty() && !matches!(providers.get(provider), Ok(None))
+}
+
+/// `PROVIDER/NAME`, also of a provider's name alone, which means its usual model.
+fn in_full(wanted: &str, providers: &Providers) -> Option<String> {
+    match wanted.split_once('/') {
+        Some((provider, name)) => (is_known(provider, providers) && !name.is_empty()).then(|| wanted.to_owned()),
+        None => providers.catalog().provider(wanted)?.usual.as_ref().map(|usual| format!("{wanted}/{usual}")),
+    }
+}
+
+fn no_usual(provider: &str) -> String {
+    format!("{provider} is a provider without a usual model: write {provider}/NAME")
 }
 
 /// That the provider of `model` is known and has its key.
@@ -145,23 +170,38 @@ pub fn check_key(model: &str, providers: &Providers) -> Result<(), Failure> {
     Err(Failure::new(Code::NoModel, message))
 }
 
-/// The same of a fallback model: found wanting now, and not when it is needed.
-pub fn check_fallback(model: &str, providers: &Providers) -> Result<(), Failure> {
-    let known =
-        model.split_once('/').is_some_and(|(name, rest)| !rest.is_empty() && !matches!(providers.get(name), Ok(None)));
-    if !known {
-        return Err(Failure::usage(format!(
-            "--fallback-model {model}: it names no model: write PROVIDER/NAME, for example {EXAMPLE}"
-        )));
+/// The model to fall back on, in full: found wanting now, and not when it is needed. `source` says where it was named.
+pub fn fallback(wanted: &str, model: &str, providers: &Providers, source: &str) -> Result<String, Failure> {
+    let refused = |why: &str| Failure::usage(format!("{source}: {why}"));
+    let (provider, _) = wanted.split_once('/').unwrap_or((wanted, ""));
+    let Some(full) = in_full(wanted, providers) else {
+        return Err(refused(&match (is_known(provider, providers), wanted.contains('/')) {
+            (true, false) => no_usual(provider),
+            (false, true) if !provider.is_empty() => {
+                format!("`{wanted}`: there is no provider `{provider}`{}", known_near(provider, providers))
+            }
+            _ => format!(
+                "`{wanted}` names no model{}: write PROVIDER/NAME, for example {EXAMPLE}",
+                known_near(wanted, providers)
+            ),
+        }));
+    };
+    let by_name = |model: &str| model.split_once('/').map(|(name, rest)| (providers.name_of(name), rest.to_owned()));
+    if by_name(&full) == by_name(model) {
+        return Err(refused(&format!("{full} is the model itself: name another to fall back on, or leave it away")));
     }
-    check_key(model, providers)
-        .map_err(|failure| Failure { message: format!("--fallback-model {model}: {}", failure.message), ..failure })
+    let unusable = |failure: Failure| Failure { message: format!("{source} {full}: {}", failure.message), ..failure };
+    check_key(&full, providers).map_err(unusable).map(|()| full)
+}
+
+fn known_near(word: &str, providers: &Providers) -> String {
+    near::hint(word, providers.names().iter().map(String::as_str))
 }
 
 fn at_url(config: &Config, providers: &mut Providers, url: &str, name: Option<&str>) -> Result<String, Failure> {
     let (protocol, _) = spoken(url, None);
     let provider = if protocol == Protocol::Anthropic { "anthropic" } else { "openai" };
-    move_to(config, providers, provider, url, "--base-url")?;
+    move_to(config, providers, provider, url, &source(config, "base_url"))?;
     Ok(name.map_or_else(|| usual(providers, provider), |name| format!("{provider}/{name}")))
 }
 
@@ -174,10 +214,11 @@ fn usual(providers: &Providers, provider: &str) -> String {
 
 /// A server of one's own may want no key. Most of those that are called `openai` imitate Chat Completions.
 fn move_to(config: &Config, providers: &mut Providers, name: &str, url: &str, source: &str) -> Result<(), Failure> {
-    check_url(url, source)?;
+    address::check(url, source)?;
     let Some(mut provider) = providers.moved(name, url) else { return Ok(()) };
-    let is_said = config.at(&["providers", name, "protocol"]).is_some();
-    if name == "openai" && !is_said {
+    let own = providers.name_of(name);
+    let is_said = [name, &own].iter().any(|name| config.at(&["providers", name, "protocol"]).is_some());
+    if own == "openai" && !is_said {
         provider.protocol = Protocol::Chat;
         provider.quirks.clear();
     }
@@ -225,25 +266,18 @@ fn bad_model(config: &Config, wanted: &str, providers: &Providers) -> Failure {
     Failure::usage(match wanted.split_once('/') {
         Some((provider, name)) if !provider.is_empty() && !name.is_empty() => format!(
             "{source}: there is no provider `{provider}`{}; known are {}; {way_out}",
-            near::hint(provider, names.iter().map(String::as_str)),
+            known_near(provider, providers),
             names.join(", ")
         ),
-        _ => format!("{source}: `{wanted}` names no model: write PROVIDER/NAME, for example {EXAMPLE} or ollama/qwen3"),
+        _ => format!(
+            "{source}: `{wanted}` names no model{}: write PROVIDER/NAME, for example {EXAMPLE} or ollama/qwen3",
+            known_near(wanted, providers)
+        ),
     })
 }
 
-fn source(config: &Config, key: &str) -> String {
+pub fn source(config: &Config, key: &str) -> String {
     config.get(key).map_or_else(|| key.to_owned(), |entry| entry.source.clone())
-}
-
-fn check_url(url: &str, source: &str) -> Result<(), Failure> {
-    let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-    let fine = host.is_some_and(|host| !host.is_empty() && !host.starts_with(['/', ':']))
-        && !url.contains(char::is_whitespace);
-    if fine {
-        return Ok(());
-    }
-    Err(Failure::usage(format!("{source}: `{url}` is no address of a model: write it like http://127.0.0.1:11434/v1")))
 }
 
 /// The protocol spoken at `url` and the base that its paths stand behind. An address may end with the path itself, which
@@ -341,10 +375,69 @@ mod tests {
     }
 
     #[test]
+    fn a_protocol_of_openai_takes_its_key_or_another_with_headers() {
+        let provider = |flags: &[&str], variables: &[(&str, &str)]| {
+            let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+            let config = Config { layers: vec![from_flags(&flags).unwrap()] };
+            let environment = environment(variables);
+            let mut providers = providers(&config, &environment).unwrap();
+            model(&config, &environment, &mut providers).unwrap();
+            providers.get("chat").unwrap().unwrap()
+        };
+        let variables = [("OPENAI_API_KEY", "sk-open"), ("K", "sk-k")];
+        let is = |auth: &Auth, key: &str| matches!(auth, Auth::Key(held) if *held == ApiKey::new(key));
+        let bare = provider(&["model=chat/m", "base_url=http://h:1/v1"], &variables);
+        assert!(is(&bare.auth, "sk-open") && bare.key_hint == "OPENAI_API_KEY", "{bare:?}");
+        let headers = "providers.chat.headers=[\"X-Team: red\"]";
+        let flags = ["model=chat/m", "base_url=http://h:1/v1", headers];
+        let with_headers = provider(&flags, &variables);
+        assert!(is(&with_headers.auth, "sk-open"), "{with_headers:?}");
+        assert_eq!(with_headers.headers, [("X-Team".to_owned(), "red".to_owned())]);
+        let own = provider(&[flags.as_slice(), &["providers.chat.key_variable=K"]].concat(), &variables);
+        assert!(is(&own.auth, "sk-k") && own.key_hint == "K" && own.headers.len() == 1, "{own:?}");
+        // What is said of it keeps nobody from another model.
+        assert!(chosen(&["model=ollama/q", headers], &[]).starts_with("ollama/q at"));
+    }
+
+    #[test]
+    fn a_provider_alone_means_its_usual_model_at_any_address() {
+        let at = |name: &str| chosen(&["base_url=http://h:1/v1", &format!("model={name}")], &[]);
+        assert_eq!(at("anthropic"), "anthropic/claude-sonnet-5-5 at http://h:1");
+        assert_eq!(at("openai"), "openai/gpt-6.1-sol at http://h:1/v1");
+        assert_eq!(at("gemini"), "gemini/gemini-3.8-flash at http://h:1/v1");
+        assert_eq!(at("google"), "google/gemini-3.8-flash at http://h:1/v1");
+        assert_eq!(at("bedrock"), "bedrock/global.anthropic.claude-sonnet-5 at http://h:1/v1");
+        assert_eq!(at("llama3"), "openai/llama3 at http://h:1/v1");
+        let unusual = choose(&["base_url=http://h:1/v1", "model=ollama"], &[]).unwrap_err().message;
+        assert!(unusual.contains("ollama is a provider without a usual model: write ollama/NAME"), "{unusual}");
+    }
+
+    #[test]
+    fn a_fallback_is_looked_at_before_it_is_needed() {
+        let environment = environment(&[("ANTHROPIC_API_KEY", "k"), ("GROQ_API_KEY", "k")]);
+        let providers = providers(&Config::default(), &environment).unwrap();
+        let look = |wanted: &str| fallback(wanted, "anthropic/claude-sonnet-5-5", &providers, "--fallback-model");
+        assert_eq!(look("groq").unwrap(), "groq/openai/gpt-oss-120b");
+        assert_eq!(look("groq/x").unwrap(), "groq/x");
+        let refused = |wanted: &str| look(wanted).unwrap_err();
+        let unkeyed = refused("deepseek/deepseek-chat");
+        assert_eq!(unkeyed.code, Code::NoModel);
+        assert!(
+            unkeyed.message.contains("--fallback-model deepseek/deepseek-chat: deepseek needs a key: set DEEPSEEK")
+        );
+        assert!(refused("nonesuch/x").message.contains("there is no provider `nonesuch`"));
+        assert!(refused("antropic").message.contains("names no model (did you mean `anthropic`?)"));
+        assert!(refused("").message.contains("`` names no model: write PROVIDER/NAME"));
+        assert!(refused("ollama").message.contains("write ollama/NAME"));
+        assert!(refused("claude").message.contains("is the model itself"));
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_the_way_out() {
         let message = |flag: &str| choose(&[flag], &[]).unwrap_err().message;
         assert!(message("model=antropic/x").contains("`antropic` (did you mean `anthropic`?)"));
         assert!(message("model=sonnet").contains("`sonnet` names no model: write PROVIDER/NAME"));
+        assert!(message("model=antropic").contains("`antropic` names no model (did you mean `anthropic`?)"));
         assert!(message("model=openai/").contains("names no model"));
         assert!(message("base_url=localhost:11434").contains("write it like http://127.0.0.1:11434/v1"));
         assert!(message("model=groq/x").contains("set GROQ_API_KEY"));

@@ -2,13 +2,13 @@
 
 use crate::args::{Bill, By};
 use crate::clock;
-use crate::desk::{self, Desk, Which};
+use crate::desk::{self, Desk};
 use crate::exit::{Code, Ended, Failure};
 use crate::terminal::{one_line, print};
 use crate::words::{count, duration, grouped};
 use serde::Serialize;
 use windlass_kernel::{DAY_MS, Dollars, LedgerLine, LedgerSum, SessionId, Spending, Usage};
-use windlass_store::{LedgerFilter, LedgerKey, LedgerPlace, SpentScope, Store};
+use windlass_store::{LedgerFilter, LedgerKey, LedgerPlace, SessionFilter, SpentScope, Store};
 
 /// Lines read from the store at a time.
 const PAGE: usize = 10_000;
@@ -20,7 +20,7 @@ pub async fn show(desk: &Desk, bill: &Bill) -> Ended {
     let session = match (&bill.session, bill.by) {
         (Some(id), _) => Some(desk::find(&*desk.store, id).await?.session),
         (None, Some(_)) => None,
-        (None, None) => desk.find(&Which::Newest).await?.map(|newest| newest.session),
+        (None, None) => Some(newest(desk).await?),
     };
     let of = LedgerFilter { session, from: since, ..LedgerFilter::default() };
     if let Some(by) = bill.by {
@@ -36,6 +36,19 @@ pub async fn show(desk: &Desk, bill: &Bill) -> Ended {
         text += &tree(&*desk.store, session, &lines).await?;
     }
     Ok(told(&text))
+}
+
+/// The newest session of this folder.
+async fn newest(desk: &Desk) -> Result<SessionId, Failure> {
+    let cwd = desk.environment.cwd.display().to_string();
+    let filter = SessionFilter { cwd: Some(cwd.clone()), limit: Some(1) };
+    let newest = desk.store.sessions(filter).await?.into_iter().next();
+    newest.map(|newest| newest.session).ok_or_else(|| {
+        Failure::usage(format!(
+            "no session here yet ({cwd}): name one, as in `windlass cost ID` (`windlass sessions --all` lists those of \
+             other folders), or add up all of them with `windlass cost --by day`"
+        ))
+    })
 }
 
 fn told(text: &str) -> Code {
@@ -196,21 +209,20 @@ fn if_any(number: u64) -> String {
     if number == 0 { String::new() } else { grouped(number) }
 }
 
-/// The part of the cost that is estimated, in per cent.
+/// The part of the cost that is estimated, in per cent. Calls that are estimated at no known price are told among those
+/// of unknown price, once.
 fn share(sum: &LedgerSum) -> String {
-    match (sum.estimated_calls, sum.cost_micro_usd) {
-        (0, _) => String::new(),
-        (calls, 0) => count(calls, "call"),
-        (_, whole) => format!("{} %", sum.estimated_micro_usd.saturating_mul(100).div_ceil(whole)),
+    match (sum.estimated_micro_usd, sum.cost_micro_usd) {
+        (0, _) | (_, 0) => String::new(),
+        (estimated, whole) => format!("{} %", estimated.saturating_mul(100).div_ceil(whole)),
     }
 }
 
 /// All of it in a line: an unknown price is never counted as nothing in silence.
 fn total(sum: &LedgerSum) -> String {
     let mut text = format!("total {}", Dollars(sum.cost_micro_usd));
-    if sum.estimated_calls > 0 {
-        let calls = count(sum.estimated_calls, "estimated call");
-        text += &format!(", {} of it for {calls}", Dollars(sum.estimated_micro_usd));
+    if sum.estimated_micro_usd > 0 {
+        text += &format!(", {} of it estimated", Dollars(sum.estimated_micro_usd));
     }
     if sum.unpriced_calls > 0 {
         text += &format!(", plus {} of unknown price", count(sum.unpriced_calls, "call"));
@@ -256,8 +268,15 @@ mod tests {
         2026-11-20      2  1,000       0        0   20          0  $0.0123
         2026-11-21      2  1,000       0        0   20          0    $1.00       25 %              1
         all             4  2,000       0        0   40          0  $1.0123       25 %              1
-        total $1.0123, $0.25 of it for 1 estimated call, plus 1 call of unknown price
+        total $1.0123, $0.25 of it estimated, plus 1 call of unknown price
         ");
+    }
+
+    #[test]
+    fn an_estimated_call_without_a_price_is_told_once_as_unknown() {
+        let unknown = LedgerSum { calls: 1, estimated_calls: 1, ..sum("", 0, 0, 1) };
+        assert_eq!(total(&unknown), "total $0.00, plus 1 call of unknown price");
+        assert_eq!(share(&unknown), "");
     }
 
     #[test]

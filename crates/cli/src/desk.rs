@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use windlass::llm::HttpOptions;
 use windlass::runtime::World;
 use windlass::{Agent, Providers, Session};
-use windlass_kernel::{Configured, Event, InputId, Seq, SessionId, State};
+use windlass_kernel::{Configured, Event, InputId, Profile, Seq, SessionId, State};
 use windlass_prompt::Facts;
 use windlass_runtime::SendError;
 use windlass_store::{MemoryStore, SessionFilter, SessionInfo, SqliteStore, Store, StoreError, Worker};
@@ -44,6 +44,13 @@ pub struct Open {
     pub session: Session,
     /// The head of its log before this process wrote to it.
     pub before: Seq,
+}
+
+/// What an agent is made for.
+struct Choice {
+    model: String,
+    providers: Providers,
+    profile: Profile,
 }
 
 impl Desk {
@@ -84,9 +91,16 @@ impl Desk {
         Ok(())
     }
 
-    /// The agent for sessions in this folder, and its model. A session that is taken up brings its own, unless the
-    /// command line names another.
-    pub fn agent(&self, interactive: bool, sessions_own: Option<&str>) -> Result<(Agent, String), Failure> {
+    /// The agent for new sessions in this folder, and its model.
+    pub fn agent(&self, interactive: bool) -> Result<(Agent, String), Failure> {
+        let choice = self.choose(None)?;
+        let model = choice.model.clone();
+        Ok((self.agent_of(choice, interactive)?, model))
+    }
+
+    /// Which model speaks, and where. A session that is taken up brings its own, and the one it falls back on, unless
+    /// the command line names another.
+    fn choose(&self, sessions_own: Option<&str>) -> Result<Choice, Failure> {
         let (config, environment) = (&self.settings.config, &self.environment);
         let mut providers = choose::providers(config, environment)?;
         let model = match sessions_own.filter(|_| !self.settings.said.model) {
@@ -94,10 +108,21 @@ impl Desk {
             None => choose::model(config, environment, &mut providers)?,
         };
         choose::check_key(&model, &providers)?;
-        if let Some(fallback) = &self.settings.profile.fallback {
-            choose::check_fallback(&fallback.model, &providers)?;
-        }
         self.check_caps(&model, &providers)?;
+        let mut profile = self.settings.profile.clone();
+        let holds = sessions_own.is_none() || self.settings.said.profile;
+        profile.fallback = profile.fallback.filter(|_| holds);
+        if let Some(fallback) = &mut profile.fallback {
+            let source = choose::source(config, "fallback_model");
+            fallback.model = choose::fallback(&fallback.model, &model, &providers, &source)?;
+            self.check_caps(&fallback.model, &providers)?;
+        }
+        Ok(Choice { model, providers, profile })
+    }
+
+    fn agent_of(&self, choice: Choice, interactive: bool) -> Result<Agent, Failure> {
+        let (config, environment) = (&self.settings.config, &self.environment);
+        let Choice { model, providers, profile } = choice;
         let address = model.split_once('/').and_then(|(name, _)| providers.get(name).ok().flatten());
         let proxy = address.and_then(|provider| environment.proxy_for(&provider.base_url)).map(str::to_owned);
         let mut secret = choose::key_variables(config, environment, &providers);
@@ -112,7 +137,7 @@ impl Desk {
             .tools(self.tools())
             .policy(self.settings.policy.clone())
             .mode(self.settings.mode)
-            .profile(self.settings.profile.clone())
+            .profile(profile)
             .parameters(self.settings.parameters.clone())
             .facts(self.facts())
             .interactive(interactive)
@@ -135,8 +160,7 @@ impl Desk {
                 }
             })
             .http(HttpOptions { clocks: self.settings.clocks, proxy, ..HttpOptions::default() });
-        let agent = self.telemetry()?.watch(builder).build().map_err(|error| Failure::usage(error.to_string()))?;
-        Ok((agent, model))
+        self.telemetry()?.watch(builder).build().map_err(|error| Failure::usage(error.to_string()))
     }
 
     /// What follows the sessions of this desk, started when it is first asked for.
@@ -176,21 +200,32 @@ impl Desk {
             let known = providers.model(model).is_some_and(|info| info.prices.is_some());
             local || known || self.settings.prices.contains_key(model)
         };
-        let fallback = self.settings.profile.fallback.as_ref().map(|fallback| fallback.model.as_str());
-        let unpriced = [Some(model), fallback].into_iter().flatten().find(|model| !is_priced(model));
-        match unpriced.filter(|_| caps.iter().any(|cap| cap.micro_usd.is_some())) {
-            None => Ok(()),
-            Some(model) => Err(Failure::usage(format!(
-                "a cap in dollars can't be held: no price of {model} is known; give one as \
-                 [prices.\"{model}\"] input = …, output = …, or cap the tokens (caps.session_tokens)"
-            ))),
+        if is_priced(model) || caps.iter().all(|cap| cap.micro_usd.is_none()) {
+            return Ok(());
         }
+        Err(Failure::usage(format!(
+            "a cap in dollars can't be held: no price of {model} is known; give one as \
+             [prices.\"{model}\"] input = …, output = …, or cap the tokens (caps.session_tokens)"
+        )))
+    }
+
+    /// A session's own model to fall back on may be of no use here; that is no reason not to go on with it.
+    async fn tell_of_fallback(&self, session: &Session, providers: &Providers) -> Result<(), Failure> {
+        let state = session.handle().state().await.map_err(failed_send)?;
+        let Some(fallback) = &state.profile.fallback else { return Ok(()) };
+        let looked_at = choose::fallback(&fallback.model, &state.model, providers, "the session's fallback model");
+        if let Err(failure) = looked_at.and_then(|full| self.check_caps(&full, providers)) {
+            let text =
+                format!("windlass: {}; until then there is none, or name one with --fallback-model", failure.message);
+            terminal::tell(&terminal::harmless(&text));
+        }
+        Ok(())
     }
 
     /// Opens a new session, or takes up the one that is meant; then the process works in its folder.
     pub async fn open(&mut self, which: &Which, interactive: bool) -> Result<Open, Failure> {
         let Some(found) = self.find(which).await? else {
-            let (agent, _) = self.agent(interactive, None)?;
+            let (agent, _) = self.agent(interactive)?;
             return Ok(Open { session: agent.open().await?, before: Seq(0) });
         };
         let before = (self.folder.clone(), self.settings.clone());
@@ -204,18 +239,20 @@ impl Desk {
     async fn take_up(&mut self, found: &SessionInfo, interactive: bool) -> Result<Open, Failure> {
         self.move_to(found)?;
         let opened_with = first_model(&*self.store, found.session).await?;
-        let (agent, model) = self.agent(interactive, Some(&opened_with))?;
-        let session = agent.resume_with(found.session, self.change(&model)).await?;
+        let choice = self.choose(Some(&opened_with))?;
+        let (change, providers) = (self.change(&choice), choice.providers.clone());
+        let session = self.agent_of(choice, interactive)?.resume_with(found.session, change).await?;
+        self.tell_of_fallback(&session, &providers).await?;
         Ok(Open { session, before: Seq(found.events) })
     }
 
     /// Who may do what is always as said now; the model and the limits only if the command line says so.
-    fn change(&self, model: &str) -> Configured {
+    fn change(&self, choice: &Choice) -> Configured {
         let said = self.settings.said;
         Configured {
-            model: said.model.then(|| model.to_owned()),
+            model: said.model.then(|| choice.model.clone()),
             mode: Some(self.settings.mode),
-            profile: said.profile.then(|| Box::new(self.settings.profile.clone())),
+            profile: said.profile.then(|| Box::new(choice.profile.clone())),
             caps: Some(self.settings.caps),
         }
     }

@@ -6,7 +6,7 @@ use crate::exit::{Code, Ended};
 use crate::keys::Value;
 use crate::settings::PROJECT_CONFIG;
 use crate::terminal::{harmless, print};
-use crate::{choose, kept, telemetry};
+use crate::{choose, kept, mask};
 use std::collections::BTreeSet;
 
 pub fn show(desk: &Desk) -> Ended {
@@ -42,19 +42,27 @@ fn rows(config: &Config) -> Vec<(String, String)> {
         match config.at(&parts) {
             // Lists add up: each of their layers is shown.
             Some(Entry { value: Value::Texts(_), .. }) => {
-                let mut texts = config.texts(&path.join("."));
-                if parts == ["otel", "headers"] {
-                    texts.iter_mut().for_each(|(header, _)| *header = telemetry::masked(header));
-                }
-                rows.extend(
-                    texts
-                        .into_iter()
-                        .map(|(text, source)| (format!("{} += {}", shown(path), Value::Text(text)), source.to_owned())),
-                );
+                let texts = config.texts(&path.join(".")).into_iter();
+                rows.extend(texts.map(|(text, source)| {
+                    let text = harmless_value(&parts, &Value::Text(text));
+                    (format!("{} += {text}", shown(path)), source.to_owned())
+                }));
             }
-            Some(entry) => rows.push((format!("{} = {}", shown(path), entry.value), entry.source.clone())),
+            Some(entry) => {
+                let value = harmless_value(&parts, &entry.value);
+                rows.push((format!("{} = {value}", shown(path)), entry.source.clone()));
+            }
             None => {}
         }
     }
     rows
+}
+
+/// The value as it may be shown: headers and addresses may hold keys.
+fn harmless_value(path: &[&str], value: &Value) -> Value {
+    match (path, value) {
+        ([.., "headers"], Value::Text(header)) => Value::Text(mask::header(header)),
+        ([.., "base_url" | "endpoint"], Value::Text(url)) => Value::Text(mask::address(url)),
+        _ => value.clone(),
+    }
 }

@@ -3,13 +3,14 @@
 use crate::args::Ask;
 use crate::desk::{Desk, Open, Which, failed_send, new_input};
 use crate::exit::{Code, Ended, Failure, code_of, explain};
+use crate::heard::Heard;
 use crate::output::{How, Output};
 use crate::signals::{Asked, Signals};
 use crate::{cap, terminal};
 use std::io;
 use std::time::Duration;
 use windlass::Prompt;
-use windlass_kernel::{Command, End, Event, ReachedCap, Record, Seq, Step, Tally};
+use windlass_kernel::{Command, End, Event, ReachedCap, Record, Seq, State, Step};
 use windlass_runtime::{Follower, Frame, Handle};
 
 /// How often a spinner turns.
@@ -31,20 +32,21 @@ pub async fn carry_out(mut desk: Desk, which: &Which, prompt: Option<Prompt>, mu
     let handle = session.handle().clone();
     let follower = handle.follow(before.next());
     let ended = match begin(&desk, &handle, prompt, before).await {
-        Ok(Begun { since, waits }) => {
-            Run { handle: handle.clone(), since, waits, resumed: before > Seq(0), interrupts: 0 }
+        Ok(Begun { since, waits, wants_json }) => {
+            let heard = Heard::new(wants_json);
+            Run { handle: handle.clone(), since, waits, heard, resumed: before > Seq(0), interrupts: 0 }
                 .follow(follower, &mut output, &mut signals)
                 .await
         }
         Err(failure) => Err(failure),
     };
     handle.close().await;
-    let (over, tally) = ended?;
+    let (over, heard) = ended?;
     let how = match &over {
         Over::Paused(cap) => How::Paused(*cap),
         _ => How::Ended,
     };
-    match output.close(session.id(), &tally, how) {
+    match output.close(session.id(), &heard, how) {
         // Whoever closed our output wants to hear no more.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(unwritable(&error)),
         _ => {}
@@ -57,7 +59,7 @@ pub async fn carry_out(mut desk: Desk, which: &Which, prompt: Option<Prompt>, mu
             code_of(&end)
         }
         Over::Paused(cap) => {
-            terminal::tell(&format!("windlass: {}", cap::explain(&cap, session.id())));
+            terminal::tell(&format!("windlass: {}", cap::explain(&cap, session.id(), &desk.flags)));
             Code::Limit
         }
         Over::Command => Code::Done,
@@ -84,12 +86,19 @@ struct Begun {
     since: Seq,
     /// The turn waits at a cap, and nothing behind this event will happen by itself.
     waits: Option<Seq>,
+    /// The turn that is under way is to end with JSON.
+    wants_json: bool,
 }
 
 async fn begin(desk: &Desk, handle: &Handle, prompt: Option<Prompt>, before: Seq) -> Result<Begun, Failure> {
     let since = submit(desk, handle, prompt, before).await?;
     let state = handle.state().await.map_err(failed_send)?;
-    Ok(Begun { since, waits: state.paused().map(|_| state.head) })
+    Ok(Begun { since, waits: state.paused().map(|_| state.head), wants_json: wants_json(&state) })
+}
+
+fn wants_json(state: &State) -> bool {
+    let turn = state.turn.iter().any(|turn| turn.output_schema.is_some());
+    turn || state.pending.iter().any(|input| input.output_schema.is_some())
 }
 
 /// Submits the prompt; without one, what was under way when the session was left goes on.
@@ -130,6 +139,7 @@ struct Run {
     /// What was submitted stands here in the log.
     since: Seq,
     waits: Option<Seq>,
+    heard: Heard,
     resumed: bool,
     interrupts: u32,
 }
@@ -140,15 +150,14 @@ impl Run {
         mut follower: Follower,
         output: &mut Output,
         signals: &mut Signals,
-    ) -> Result<(Over, Tally), Failure> {
-        let mut tally = Tally::default();
+    ) -> Result<(Over, Heard), Failure> {
         let mut ticker = tokio::time::interval(SPIN_EVERY);
         loop {
             let frame = tokio::select! {
                 frame = follower.next() => frame,
                 asked = signals.next() => {
                     if self.interrupt(asked).await {
-                        return Ok((Over::Left, tally));
+                        return Ok((Over::Left, self.heard));
                     }
                     continue;
                 }
@@ -160,14 +169,15 @@ impl Run {
             let closed = || Failure::new(Code::Failed, "the session was closed before the turn ended");
             let frame = frame.ok_or_else(closed)?.map_err(failed_send)?;
             if let Err(error) = output.frame(&frame) {
-                return self.unwritten(error).await.map(|over| (over, tally));
+                let over = self.unwritten(error).await?;
+                return Ok((over, self.heard));
             }
             let Frame::Record(record) = &frame else { continue };
             if record.seq >= self.since {
-                tally.add(record);
+                self.heard.add(record);
             }
             if let Some(over) = self.over(record).await? {
-                return Ok((over, tally));
+                return Ok((over, self.heard));
             }
         }
     }

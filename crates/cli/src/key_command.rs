@@ -1,5 +1,7 @@
 //! Keys that a command prints: tokens that run out, such as those of `gcloud auth print-access-token`.
 
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -49,19 +51,41 @@ pub fn source(command: &str) -> KeySource {
     }))
 }
 
+/// The command and all that it started: they die with this value, unless they were let go.
+struct Group(Option<Pid>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
 async fn print(command: &str) -> Result<ApiKey, String> {
-    let mut shell = tokio::process::Command::new("/bin/sh");
-    shell.arg("-c").arg(command).stdin(std::process::Stdio::null()).kill_on_drop(true);
-    let output = match tokio::time::timeout(PATIENCE, shell.output()).await {
-        Ok(Ok(output)) => output,
-        Ok(Err(error)) => return Err(format!("`{command}` can't be run: {error}")),
-        Err(_) => return Err(format!("`{command}` printed no key within {} s", PATIENCE.as_secs())),
+    let failed = |why: String| {
+        format!("run `{command}` by hand until it prints one, or name another model with --model; here it {why}")
     };
+    let mut shell = tokio::process::Command::new("/bin/sh");
+    shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // In a group of its own, so that nothing it starts outlives the wait for it.
+    let child = shell.process_group(0).kill_on_drop(true).spawn();
+    let child = child.map_err(|error| failed(format!("can't be run: {error}")))?;
+    let number = child.id().and_then(|id| i32::try_from(id).ok());
+    let mut group = Group(number.and_then(Pid::from_raw));
+    let output = match tokio::time::timeout(PATIENCE, child.wait_with_output()).await {
+        Ok(Ok(output)) => output,
+        Ok(Err(error)) => return Err(failed(format!("can't be read: {error}"))),
+        Err(_) => return Err(failed(format!("printed no key within {} s", PATIENCE.as_secs()))),
+    };
+    // It ended by itself, and its number may soon be another's.
+    group.0 = None;
     let said: String = String::from_utf8_lossy(&output.stderr).trim().chars().take(SHOWN_CHARS).collect();
     let key = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     match output.status.success() && !key.is_empty() {
         true => Ok(ApiKey::new(key)),
-        false => Err(format!("`{command}` printed no key ({}): {said}", output.status)),
+        false if said.is_empty() => Err(failed(format!("printed no key ({})", output.status))),
+        false => Err(failed(format!("printed no key ({}): {said}", output.status))),
     }
 }
 
@@ -95,6 +119,42 @@ mod tests {
         let told = "printed no key (exit status: 3): log in first";
         assert!(failures.iter().all(|failure| failure.as_ref().unwrap_err().ends_with(told)), "{failures:?}");
         assert_eq!(runs(&folder), 1);
+    }
+
+    /// Whether the process whose number is in the file `pid` still runs.
+    fn runs_still(folder: &tempfile::TempDir) -> bool {
+        let pid = std::fs::read_to_string(folder.path().join("pid")).unwrap();
+        let state = std::process::Command::new("ps").args(["-o", "stat=", "-p", pid.trim()]).output().unwrap();
+        let state = String::from_utf8(state.stdout).unwrap();
+        !state.trim().is_empty() && !state.trim().starts_with('Z')
+    }
+
+    #[tokio::test]
+    async fn what_a_command_started_dies_when_nobody_waits_for_its_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
+        let source = source(&format!("sleep 1000 & echo $! > '{0}.new'; mv '{0}.new' '{0}'; wait", pid.display()));
+        let started = async {
+            while !pid.exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            assert!(runs_still(&folder));
+        };
+        tokio::select! {
+            key = (source.0)() => panic!("{key:?}"),
+            () = started => {}
+        }
+        while runs_still(&folder) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failure_says_first_what_to_do() {
+        let failure = (source("exit 3").0)().await.unwrap_err();
+        let told = "run `exit 3` by hand until it prints one, or name another model with --model; here it printed no key \
+                    (exit status: 3)";
+        assert_eq!(failure, told);
     }
 
     #[test]

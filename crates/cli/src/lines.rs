@@ -98,7 +98,7 @@ fn configured(change: &Configured) -> String {
     [model, mode, profile, caps].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn caps_in_words(caps: &Caps) -> String {
+pub fn caps_in_words(caps: &Caps) -> String {
     let of = |scope: CapScope| {
         let (name, Cap { micro_usd, tokens }) = (format!("{scope:?}").to_lowercase(), caps.of(scope));
         let money = micro_usd.map(|micro| format!("{name} {}", Dollars(micro)));
@@ -126,7 +126,7 @@ fn stop_name(stop: StopReason) -> String {
 fn spent_in_words(spent: &Spent) -> String {
     let usage = spent.usage;
     let input = words::grouped(usage.input + usage.cache_read + usage.cache_write);
-    let cost = words::estimated_cost(spent.cost_micro_usd, spent.estimated);
+    let cost = words::cost_of(&usage, spent.cost_micro_usd, spent.estimated);
     format!("{input} tokens in, {} out, {cost}", words::grouped(usage.output))
 }
 

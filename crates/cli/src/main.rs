@@ -3,6 +3,7 @@
 //! What is absent: no decision about what runs (that is the policy's), no loop (the runtime's), no protocol (the
 //! model library's). It is the only crate that reads the environment, the home and the working folder.
 
+mod address;
 mod args;
 mod aws;
 mod bench;
@@ -20,6 +21,7 @@ mod effective;
 mod environment;
 mod exit;
 mod headless;
+mod heard;
 mod kept;
 mod key_command;
 mod keyboard;
@@ -27,6 +29,7 @@ mod keys;
 mod lines;
 mod local;
 mod log;
+mod mask;
 mod mock;
 mod models;
 mod near;
@@ -109,8 +112,8 @@ fn run(line: Line) -> Ended {
 fn models(desk: &Desk, verb: ModelsVerb) -> Ended {
     match verb {
         ModelsVerb::List { provider, all, json } => models::list(desk, provider.as_deref(), all, json),
-        ModelsVerb::Refresh { provider } => alone(models::refresh(desk, provider.as_deref())),
-        ModelsVerb::Test { model, json } => alone(models::test(desk, &model, json)),
+        ModelsVerb::Refresh { provider } => alone(models::interruptible(models::refresh(desk, provider.as_deref()))),
+        ModelsVerb::Test { model, json } => alone(models::interruptible(models::test(desk, &model, json))),
     }
 }
 

@@ -11,17 +11,28 @@ pub use refresh::refresh;
 pub use test::test;
 
 use crate::desk::Desk;
-use crate::exit::{Code, Failure};
+use crate::exit::{Code, Ended, Failure};
 use crate::near;
+use crate::signals::Signals;
 use windlass::llm::{Http, HttpOptions};
 use windlass::{Provider, Providers};
+
+/// Does `work` until it is done or somebody asks for an end: what it waits for is dropped then, and a command that prints
+/// a key dies with it.
+pub async fn interruptible(work: impl Future<Output = Ended>) -> Ended {
+    let mut signals = Signals::listen()?;
+    tokio::select! {
+        ended = work => ended,
+        _ = signals.next() => Ok(Code::Interrupted),
+    }
+}
 
 /// The provider of this name, or why it can't be spoken to.
 fn provider(providers: &Providers, name: &str) -> Result<Provider, Failure> {
     match providers.get(name) {
         Err(lacks) => Err(Failure::new(Code::NoModel, lacks)),
         Ok(Some(provider)) if provider.base_url.is_empty() => Err(Failure::usage(format!(
-            "{name} has no address: give it one with [providers.{name}] base_url = \"URL\""
+            "{name} has no address: give it one with --base-url URL or [providers.{name}] base_url = \"URL\""
         ))),
         Ok(Some(provider)) => Ok(provider),
         Ok(None) => {

@@ -2,13 +2,14 @@
 
 use crate::args::Format;
 use crate::desk::Desk;
+use crate::heard::Heard;
 use crate::printer::Printer;
 use crate::terminal::{Look, Shade, harmless};
 use crate::view::{Piece, Taste, View};
 use crate::words;
 use serde_json::json;
 use std::io::{self, Write};
-use windlass_kernel::{Event, ReachedCap, Record, SessionId, Step, StopReason, Tally};
+use windlass_kernel::{End, Event, ReachedCap, Record, SessionId, Step, StopReason};
 use windlass_runtime::Frame;
 
 pub enum Output {
@@ -73,11 +74,11 @@ impl Output {
     }
 
     /// The end of the run.
-    pub fn close(&mut self, session: SessionId, tally: &Tally, how: How) -> io::Result<()> {
+    pub fn close(&mut self, session: SessionId, heard: &Heard, how: How) -> io::Result<()> {
         match self {
             Output::Events => Ok(()),
-            Output::Json => object(session, tally, how),
-            Output::Text(text) => text.close(session, tally),
+            Output::Json => object(session, heard, how),
+            Output::Text(text) => text.close(session, heard),
         }
     }
 
@@ -102,17 +103,19 @@ fn event(record: &Record) -> io::Result<()> {
     stdout.flush()
 }
 
-fn object(session: SessionId, tally: &Tally, how: How) -> io::Result<()> {
+fn object(session: SessionId, heard: &Heard, how: How) -> io::Result<()> {
+    let tally = &heard.tally;
     let end = match how {
         How::Ended => json!(tally.end),
         How::Paused(ReachedCap { scope, cap, spent }) => {
             json!({"type": "paused", "scope": scope, "cap": cap, "spent": spent})
         }
     };
-    let object = json!({
+    let mut object = json!({
         "session": session,
-        "text": tally.text,
+        "text": heard.answer(),
         "end": end,
+        "models": heard.models,
         "model_calls": tally.model_calls,
         "tool_runs": tally.tool_runs,
         "usage": tally.usage,
@@ -120,6 +123,9 @@ fn object(session: SessionId, tally: &Tally, how: How) -> io::Result<()> {
         "estimated": tally.estimated,
         "took_ms": tally.took_ms,
     });
+    if let Some(text) = heard.broken_off() {
+        object["broken_off"] = json!(text);
+    }
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{object}")?;
     stdout.flush()
@@ -127,6 +133,10 @@ fn object(session: SessionId, tally: &Tally, how: How) -> io::Result<()> {
 
 impl Text {
     fn frame(&mut self, frame: &Frame) -> io::Result<()> {
+        match frame {
+            Frame::Record(record) if !self.live => self.on_the_way(record)?,
+            _ => {}
+        }
         let pieces = self.view.frame(frame);
         if self.live {
             return self.printer.show(&pieces);
@@ -139,30 +149,35 @@ impl Text {
                 Piece::End => {}
             }
         }
-        match frame {
-            Frame::Record(record) => self.on_the_way(record),
-            Frame::Delta(_) => Ok(()),
-        }
+        Ok(())
     }
 
-    /// Words that turn out not to be the last are progress.
+    /// Words that turn out not to be the answer are progress.
     fn on_the_way(&mut self, record: &Record) -> io::Result<()> {
         let over = match &record.event {
             Event::ModelFinished { stop, .. } => *stop == StopReason::ToolUse,
             Event::Began { step: Step::CallModel } => true,
+            Event::ModelFailed { .. } | Event::ModelCancelled { .. } | Event::StopBlocked { .. } => true,
+            Event::TurnFinished { end: End::InvalidAnswer { .. } | End::Interrupted, .. } => true,
             _ => false,
         };
-        let said = if over { std::mem::take(&mut self.said) } else { String::new() };
-        match said.trim() {
+        if over { self.progress() } else { Ok(()) }
+    }
+
+    fn progress(&mut self) -> io::Result<()> {
+        match std::mem::take(&mut self.said).trim() {
             "" => Ok(()),
             words => self.printer.line(&self.look.paint(Shade::Dim, words)),
         }
     }
 
-    fn close(&mut self, session: SessionId, tally: &Tally) -> io::Result<()> {
+    fn close(&mut self, session: SessionId, heard: &Heard) -> io::Result<()> {
         self.printer.end_line()?;
-        let last = format!("{}, session {session}", words::summary(tally));
-        let answered = if self.live { Ok(()) } else { answer(&harmless(&tally.text)) };
+        let (last, text) = (format!("{}, session {session}", words::summary(&heard.tally)), heard.final_text());
+        if text.is_empty() {
+            self.progress()?;
+        }
+        let answered = if self.live { Ok(()) } else { answer(&harmless(text)) };
         self.printer.line(&self.look.paint(Shade::Dim, &last))?;
         answered
     }

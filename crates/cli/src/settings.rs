@@ -102,7 +102,7 @@ const LOOP_KEYS: [&str; 11] = [
 const MAX_OUTPUT_TOKENS: u64 = 16_384;
 
 fn layers(flags: &Flags, environment: &Environment, folder: &Path) -> Result<Config, Failure> {
-    Ok(Config {
+    let mut config = Config {
         layers: vec![
             defaults(environment),
             config::read(&environment.user_config(), Owner::User)?,
@@ -111,7 +111,25 @@ fn layers(flags: &Flags, environment: &Environment, folder: &Path) -> Result<Con
             config::from_flags(&flags.config)?,
             typed(flags),
         ],
-    })
+    };
+    // They depend on what the layers above them say, and so come last.
+    let retries = of_profile(&config);
+    config.layers[0].entries.extend(retries);
+    Ok(config)
+}
+
+/// What the profile that was chosen says of failed calls.
+fn of_profile(config: &Config) -> Vec<Entry> {
+    let profile = config.text("profile").and_then(Profile::named).unwrap_or_default();
+    let retry = &profile.retry;
+    let values = [
+        ("retry.max_attempts", profile.max_model_errors.into()),
+        ("retry.max_stalls", retry.max_stalls.into()),
+        ("retry.base_ms", retry.base_ms),
+        ("retry.max_wait_ms", retry.max_wait_ms),
+        ("retry.overloads_before_fallback", retry.overloads_before_fallback.into()),
+    ];
+    values.into_iter().map(|(path, value)| entry(path, Value::Whole(value), "default")).collect()
 }
 
 fn entry(path: &str, value: Value, source: &str) -> Entry {
@@ -339,6 +357,27 @@ mod tests {
         assert_eq!(load(&["--profile", "s4-framework"]).unwrap().profile.max_turns, 10);
         assert_eq!(load(&["--profile", "s4-framework", "--max-turns", "3"]).unwrap().profile.max_turns, 3);
         assert_eq!(load(&["--yes"]).unwrap().mode, PermissionMode::Bypass);
+    }
+
+    #[test]
+    fn what_holds_of_failed_calls_is_shown_and_told_by_the_guide() {
+        let settings = load(&[]).unwrap();
+        let (profile, clocks) = (Profile::default(), Clocks::default());
+        let wait = |ms: u64| if ms.is_multiple_of(1_000) { format!("{} s", ms / 1_000) } else { format!("{ms} ms") };
+        let whole = |path: &str| settings.config.whole(path).unwrap_or_else(|| panic!("{path} has no default"));
+        assert_eq!(whole("retry.max_attempts"), u64::from(profile.max_model_errors));
+        assert_eq!(whole("retry.first_event_ms"), clocks.first_event_ms);
+        let guide = include_str!("../../../docs/guide/cli.md").replace('\n', " ");
+        for key in crate::keys::KEYS.iter().filter(|key| key.path.starts_with("retry.")) {
+            let value = whole(key.path);
+            let value = if key.path.ends_with("_ms") { wait(value) } else { value.to_string() };
+            let told = format!("`{}` ({value})", key.path);
+            assert!(guide.contains(&told), "docs/guide/cli.md should say: {told}");
+        }
+        let framework = load(&["--profile", "s4-framework"]).unwrap();
+        let own = Profile::named("s4-framework").unwrap();
+        assert_eq!(framework.profile.max_model_errors, own.max_model_errors);
+        assert_eq!(framework.config.whole("retry.max_attempts"), Some(own.max_model_errors.into()));
     }
 
     #[test]

@@ -15,6 +15,10 @@ const REASON_CHARS: usize = 400;
 /// Lines of a tool's output that `-v` shows.
 const OUTPUT_LINES: usize = 40;
 
+/// A failure of more characters is told in full once; where it comes again, it is cut to `CUT_CHARS`.
+const LONG_CHARS: usize = 80;
+const CUT_CHARS: usize = 40;
+
 /// Stands behind what was said before a call broke off: the next attempt begins anew.
 const BROKEN_OFF: &str = " [broken off]";
 
@@ -50,8 +54,12 @@ pub struct View {
     /// Names of what is under way, for a spinner.
     running: Vec<CallId>,
     speaking: bool,
-    /// Failed model calls of this turn that were told.
-    failures: u32,
+    /// What model calls that failed in a row said, each once.
+    failures: Vec<String>,
+    /// The newest of them was told before.
+    again: bool,
+    /// Which attempt at its call the newest one is; 0: it was not seen.
+    attempt: u32,
     /// The model that was asked last, as `PROVIDER/NAME`.
     model: String,
 }
@@ -130,7 +138,7 @@ impl View {
             Event::CompactionFailed { message, .. } => {
                 Some(self.bad(&format!("  summing up failed: {}", one_line(message, REASON_CHARS))))
             }
-            Event::ModelFailed { error, .. } => Some(self.bad(&format!("  {}", failure(error)))),
+            Event::ModelFailed { error, .. } => Some(self.bad(&self.failed(error))),
             Event::Judged(judged) => self.judged(judged),
             Event::ToolFinished(finished) => Some(self.finished(finished)),
             Event::Began { step: Step::Close { calls, why } } => Some(self.closed(calls, *why)),
@@ -146,8 +154,7 @@ impl View {
             Event::StopBlocked { text, .. } => {
                 Some(self.dim(&format!("  a check sent the model back to work: {}", one_line(text, REASON_CHARS))))
             }
-            // It was told as it failed, and there is nothing to add.
-            Event::TurnFinished { end: End::ModelError { .. }, .. } if self.failures == 1 => None,
+            Event::TurnFinished { end: End::ModelError { message }, .. } => self.gave_up(message),
             Event::TurnFinished { end, .. } => explain(end).map(|why| self.bad(&harmless(&why))),
             _ => None,
         };
@@ -165,19 +172,24 @@ impl View {
                     seen.input.clone_from(input);
                 }
             }
-            Event::Prompted(_) => self.failures = 0,
-            Event::ModelFailed { .. } => {
-                self.failures += 1;
+            Event::Prompted(_) => self.failures.clear(),
+            Event::Began { step: Step::CallModel | Step::Compact } => self.speaking = true,
+            Event::ModelFailed { error, .. } => {
+                self.again = self.failures.contains(&error.message);
+                if !self.again {
+                    self.failures.push(error.message.clone());
+                }
                 self.speaking = false;
                 self.open = None;
             }
-            Event::Began { step: Step::CallModel | Step::Compact } => self.speaking = true,
             Event::ModelCalled(called) if called.role != ModelRole::Compaction => {
                 self.model = format!("{}/{}", called.provider, called.model);
+                self.attempt = called.attempt;
             }
             Event::Began { step: Step::RunTool { call } } => self.running.push(call.clone()),
             Event::ToolFinished(finished) => self.running.retain(|call| *call != finished.call),
             Event::ModelFinished { .. } | Event::ModelCancelled { .. } => {
+                self.failures.clear();
                 self.speaking = false;
                 self.open = None;
             }
@@ -186,9 +198,32 @@ impl View {
                 self.speaking = false;
                 self.running.clear();
                 self.calls.clear();
+                self.attempt = 0;
             }
             _ => {}
         }
+    }
+
+    /// A failed attempt in a line.
+    fn failed(&self, error: &ModelFailure) -> String {
+        let who = if self.attempt == 0 { "model call".into() } else { format!("attempt {}", self.attempt) };
+        let status = error.status.map(|status| format!(" (status {status})")).unwrap_or_default();
+        let most = if self.again && is_long(&error.message) { CUT_CHARS } else { REASON_CHARS };
+        let asked = error.retry_after_ms.map(|ms| format!("; asked to wait {} s", ms.div_ceil(1000)));
+        format!("  {who} failed{status}: {}{}", one_line(&error.message, most), asked.unwrap_or_default())
+    }
+
+    /// Why the model is not asked again; nothing if that was told as it failed. What was told at length is only
+    /// named again.
+    fn gave_up(&self, message: &str) -> Option<String> {
+        if self.failures.iter().any(|told| told == message) {
+            return None;
+        }
+        let mut message = message.to_owned();
+        for long in self.failures.iter().filter(|told| is_long(told)) {
+            message = message.replace(long.as_str(), &one_line(long, CUT_CHARS));
+        }
+        explain(&End::ModelError { message }).map(|why| self.bad(&harmless(&why)))
     }
 
     /// What is not yet shown of a block: all of it where its deltas were not.
@@ -273,6 +308,10 @@ impl View {
     fn bad(&self, text: &str) -> String {
         self.taste.look.paint(Shade::Red, text).into_owned()
     }
+}
+
+fn is_long(failure: &str) -> bool {
+    failure.chars().nth(LONG_CHARS).is_some()
 }
 
 pub fn failure(error: &ModelFailure) -> String {
@@ -434,6 +473,40 @@ mod tests {
           the prompt cache is lost: section `env` changed; about 12,000 tokens are read anew
           the answer does not fit the wanted schema, and the model is told: `age` is missing
         ");
+    }
+
+    fn called(attempt: u32) -> Frame {
+        record(json!({"type": "model_called", "work": 3, "role": "main", "provider": "anthropic", "model": "x",
+                      "parameters": {"max_tokens": 1}, "attempt": attempt, "sections": [],
+                      "tools": {"hash": "h", "bytes": 2}}))
+    }
+
+    fn failed(message: &str, asked_ms: Option<u64>) -> Frame {
+        let error = json!({"kind": "overloaded", "message": message, "status": 529, "retry_after_ms": asked_ms});
+        record(json!({"type": "model_failed", "work": 3, "error": error}))
+    }
+
+    fn gave_up(message: &str) -> Frame {
+        record(json!({"type": "turn_finished", "work": 4, "end": {"type": "model_error", "message": message}}))
+    }
+
+    #[test]
+    fn attempts_are_counted_and_the_end_adds_what_was_not_told() {
+        let told = |frames: &[Frame]| shown(Taste::default(), frames);
+        assert_eq!(
+            told(&[called(1), failed("busy", None), gave_up("busy")]),
+            "  attempt 1 failed (status 529): busy\n",
+            "the end says nothing new"
+        );
+        assert_eq!(
+            told(&[called(2), failed("busy", Some(20_000)), gave_up("busy; try again in 20 s")]),
+            "  attempt 2 failed (status 529): busy; asked to wait 20 s\nthe model failed: busy; try again in 20 s\n"
+        );
+        let long = format!("busy {}", "for a long while ".repeat(10)).trim_end().to_owned();
+        let end = gave_up(&format!("{long} (tried 2 times)"));
+        let all = told(&[called(1), failed(&long, None), called(2), failed(&long, None), end]);
+        assert_eq!(all.matches(&long).count(), 1, "{all}");
+        assert!(all.ends_with("… (tried 2 times)\n") && all.contains("attempt 2 failed (status 529): busy"), "{all}");
     }
 
     #[test]

@@ -43,10 +43,13 @@ pub fn cost(micro_usd: Option<u64>) -> String {
     }
 }
 
-/// The same; `~` before a cost that stands on estimates.
-pub fn estimated_cost(micro_usd: Option<u64>, estimated: bool) -> String {
-    let mark = if estimated && micro_usd.is_some() { "~" } else { "" };
-    format!("{mark}{}", cost(micro_usd))
+/// What `usage` cost; `~` before a cost that stands on estimates. Where nothing was taken, no price is missing.
+pub fn cost_of(usage: &Usage, micro_usd: Option<u64>, estimated: bool) -> String {
+    match micro_usd {
+        None if *usage == Usage::default() => "no cost".into(),
+        Some(_) if estimated => format!("~{}", cost(micro_usd)),
+        _ => cost(micro_usd),
+    }
 }
 
 /// `3 model calls, 2 tool runs`.
@@ -63,7 +66,7 @@ pub fn summary(tally: &Tally) -> String {
         count(tally.tool_runs.into(), "tool run"),
         grouped(input + cache_read + cache_write),
         grouped(output),
-        estimated_cost(tally.cost_micro_usd, tally.estimated),
+        cost_of(&tally.usage, tally.cost_micro_usd, tally.estimated),
         duration(tally.took_ms)
     )
 }
@@ -109,8 +112,10 @@ mod tests {
 
     #[test]
     fn a_cost_that_is_estimated_is_marked() {
-        assert_eq!(estimated_cost(Some(12_345), true), "~$0.0123");
-        assert_eq!(estimated_cost(None, true), "cost unknown");
+        let usage = Usage { input: 1, ..Usage::default() };
+        assert_eq!(cost_of(&usage, Some(12_345), true), "~$0.0123");
+        assert_eq!(cost_of(&usage, None, true), "cost unknown");
+        assert_eq!(cost_of(&Usage::default(), None, false), "no cost");
     }
 
     #[test]

@@ -171,3 +171,13 @@ fn a_diff_is_shown_before_an_edit() {
     told.out_has("  edit a.txt  +1 −1  ");
     assert_eq!(stage.read("a.txt"), "two\n");
 }
+
+#[test]
+fn no_model_without_a_price_is_taken_under_a_cap_in_dollars() {
+    let stage = Stage::new(HELLO);
+    let typed = "hi\n/model anthropic/unheard-of\nhi again\nexit\n";
+    let told = stage.type_in(&["--max-cost", "1"], typed).code(0);
+    let told = told.out_has("no price of anthropic/unheard-of is known");
+    assert!(!told.out.contains("from here on"), "{}", told.out);
+    assert!(stage.asked().iter().all(|body| !body.contains("unheard-of")));
+}

@@ -82,7 +82,7 @@ fn the_ledger_equals_the_arithmetic() {
 
     let told = stage.run(&["cost", &stage.newest()]).code(0);
     let told = told.out_has("  $0.012  ").out_has(" ~$0.0036 ").out_has(" $0.007275 ");
-    told.out_has("\n4 calls ").out_has("total $0.022875, $0.0036 of it for 1 estimated call\n");
+    told.out_has("\n4 calls ").out_has("total $0.022875, $0.0036 of it estimated\n");
 }
 
 #[test]
@@ -100,10 +100,10 @@ fn costs_are_added_up_by_model_and_day() {
     assert_eq!((&sums[1]["estimated_calls"], &sums[1]["estimated_micro_usd"]), (&json!(1), &json!(3_600)));
 
     let told = stage.run(&["cost", "--by", "agent"]).code(0);
-    let told = told.out_has("total $0.022875, $0.0036 of it for 2 estimated calls, plus 3 calls of unknown price\n");
+    let told = told.out_has("total $0.022875, $0.0036 of it estimated, plus 3 calls of unknown price\n");
     // 3,600 of 22,875 is 15.7 per cent, told as 16.
     told.out_has("16 %");
-    let newest = stage.run(&["cost"]).code(0).out_has("~?").out_has("plus 3 calls of unknown price");
+    let newest = stage.run(&["cost"]).code(0).out_has("~?").out_has("total $0.00, plus 3 calls of unknown price");
     assert!(!newest.out.contains("priced  "), "{}", newest.out);
     stage.run(&["cost", "--by", "day", "--since", "2026-01-01"]).code(0).out_has("day (UTC)").out_has("$0.022875");
     stage.run(&["cost", "--by", "day", "--since", "9000-01-01"]).code(0).out_has("no model was called in that time");
@@ -168,7 +168,46 @@ fn a_chat_that_is_left_at_a_cap_can_be_taken_up_there() {
 #[test]
 fn there_must_be_a_session_to_tell_of() {
     let stage = stage(DEAR);
-    stage.run(&["cost"]).code(2).err_has("there is no session in");
+    stage.run(&["cost"]).code(2).err_has("no session here yet (").err_has("windlass cost --by day");
     stage.run(&["cost", "0193"]).code(2).err_has("there is no session `0193`");
     stage.run(&["cost", "--by", "model"]).code(0).out_has("no model was called in that time");
+}
+
+#[test]
+fn the_command_that_goes_on_works_as_typed() {
+    let stage = Stage::new(DEAR);
+    let url = stage.server.base_url();
+    let price = "prices.\"anthropic/it's dear\".input=3";
+    let price_out = "prices.\"anthropic/it's dear\".output=15";
+    let flags = ["--model", "anthropic/it's dear", "--base-url", &url, "--config", price, "--config", price_out];
+    let bare = |arguments: &[&str]| {
+        let mut command = stage.bare(arguments);
+        command.env("ANTHROPIC_API_KEY", "test-key-123");
+        command
+    };
+    let first = bare(&[&["-p", "go", "--max-cost", "0.01"], &flags[..]].concat()).output().expect("the binary runs");
+    let first = told(first).code(6);
+    let line = first.err.lines().find_map(|line| line.split_once("; windlass ")).expect("a way on is said").1;
+    let typed = line.strip_suffix(" goes on").expect("the line ends with it");
+    // A shell of its own, with nothing of the first run's but the key.
+    let mut shell = std::process::Command::new("sh");
+    let command = bare(&[]);
+    shell.arg("-c").arg(format!("exec \"$0\" {typed}")).arg(env!("CARGO_BIN_EXE_windlass"));
+    shell.env_clear().envs(command.get_envs().filter_map(|(name, value)| value.map(|value| (name, value))));
+    let second = shell.current_dir(stage.work()).stdin(std::process::Stdio::null()).output().expect("a shell runs");
+    assert_eq!(told(second).code(0).out, "All done.\n", "{typed}");
+}
+
+#[test]
+fn a_state_says_that_it_waits_at_a_cap() {
+    let stage = stage(DEAR);
+    stage.run(&["-p", "go", "--max-cost", "0.01"]).code(6);
+    let id = stage.newest();
+    let told = stage.run(&["state", &id]).code(0).out_has("model                           anthropic/priced\n");
+    let told = told.out_has("caps                            session $0.01\n");
+    told.out_has("paused                          the session has cost $0.018 (cap $0.01)\n");
+    let state = json_of(&stage.run(&["state", &id, "--json"]).code(0));
+    assert_eq!(state["paused"]["scope"], "session");
+    assert_eq!(state["caps"], json!({"session": {"micro_usd": 10_000}}));
+    stage.run(&["state", &id, "--at", "2"]).code(0).out_has("paused                          none\n");
 }

@@ -257,3 +257,97 @@ fn a_key_goes_to_the_model_and_to_no_child() {
     let asked = &stage.asked()[1];
     assert!(asked.contains("PATH=") && !asked.contains("test-key-123"), "{asked}");
 }
+
+fn json_of(told: &Told) -> Value {
+    serde_json::from_str(&told.out).unwrap_or_else(|error| panic!("{error}: {}", told.out))
+}
+
+#[test]
+fn the_end_of_a_turn_that_failed_once_is_told_with_all_it_says() {
+    let script = "repeat = true\n[[step]]\nstatus = 429\nheaders = { retry-after = \"3600\" }\n\
+                  error = { message = \"slow down\" }\n";
+    let stage = Stage::new(script);
+    let told = stage.run(&["-p", "go"]).code(1);
+    let told = told.err_has("  attempt 1 failed (status 429): ").err_has("slow down; asked to wait 3600 s\n");
+    told.err_has("the model failed: ").err_has("try again in 3600 s");
+    stage.type_in(&[], "go\nexit\n").code(0).out_has("attempt 1 failed").out_has("try again in 3600 s");
+    assert_eq!(stage.server.requests().len(), 2, "nobody waits for an hour");
+}
+
+#[test]
+fn attempts_are_told_by_number_and_a_fallback_by_name() {
+    let script = "[[step]]\nwhen = { model = 'busy' }\nstatus = 529\nerror = { message = \"no room\" }\n\
+                  [[step]]\nblocks = [{ text = \"Here.\" }]\n";
+    let stage = Stage::new(script);
+    stage.configure("[retry]\nbase_ms = 1\n");
+    let flags = ["-p", "go", "--model", "anthropic/busy", "--fallback-model", "anthropic/calm"];
+    let told = stage.run(&flags).code(0);
+    let told = told.err_has("attempt 1 failed (status 529): ").err_has("attempt 2 failed (status 529): ");
+    assert_eq!(told.out, "Here.\n");
+    let object = json_of(&stage.run(&[&flags[..], &["--output-format", "json"]].concat()).code(0));
+    assert_eq!((&object["text"], &object["models"]), (&json!("Here."), &json!(["anthropic/calm"])));
+    let state = stage.run(&["state", &stage.newest()]).code(0);
+    state.out_has("model                           anthropic/calm, in the place of anthropic/busy\n");
+    let state = json_of(&stage.run(&["state", &stage.newest(), "--json"]).code(0));
+    assert_eq!(state["speaking"], "anthropic/calm");
+}
+
+#[test]
+fn a_fallback_that_fails_as_well_is_said_at_the_end() {
+    let script = "repeat = true\n[[step]]\nstatus = 529\nerror = { message = \"no room\" }\n";
+    let stage = Stage::new(script);
+    stage.configure("[retry]\nbase_ms = 1\n");
+    let told = stage.run(&["-p", "go", "--model", "anthropic/busy", "--fallback-model", "anthropic/calm"]).code(1);
+    let told = told.err_has("the fallback model anthropic/calm failed as well");
+    told.err_has("0 tokens in, 0 out, no cost,");
+}
+
+#[test]
+fn json_that_the_model_fenced_comes_alone() {
+    let script = "repeat = true\n[[step]]\nblocks = [{ text = \"```json\\n{\\\"age\\\": 7}\\n```\" }]\n";
+    let stage = Stage::new(script);
+    let flags = ["-p", "how old?", "--json-schema", r#"{"type": "object", "required": ["age"]}"#];
+    assert_eq!(stage.run(&flags).code(0).out, "{\"age\": 7}\n");
+    let object = json_of(&stage.run(&[&flags[..], &["--output-format", "json"]].concat()).code(0));
+    assert_eq!(object["text"], "{\"age\": 7}");
+    assert!(stage.run(&["-p", "how old?"]).code(0).out.starts_with("```json\n"), "without a schema nothing is cut");
+}
+
+#[test]
+fn prose_that_fits_no_schema_stays_off_stdout() {
+    let script = "repeat = true\n[[step]]\nblocks = [{ text = \"About seven.\" }]\n";
+    let told = Stage::new(script).run(&["-p", "how old?", "--json-schema", r#"{"type": "object"}"#]).code(1);
+    assert_eq!(told.out, "");
+    let told = told.err_has("does not satisfy the JSON Schema");
+    assert_eq!(told.err.lines().filter(|line| *line == "About seven.").count(), 2, "{}", told.err);
+}
+
+#[test]
+fn what_broke_off_is_no_answer() {
+    let script = "repeat = true\n[[step]]\ntext_bytes = 400\ncut = { in_block = 0, after_chars = 40 }\n";
+    let stage = Stage::new(script);
+    stage.configure("[retry]\nbase_ms = 1\n");
+    let told = stage.run(&["-p", "go"]).code(1).err_has(" [broken off]\n  attempt 1 failed");
+    assert_eq!(told.out, "");
+    let object = json_of(&stage.run(&["-p", "go", "--output-format", "json"]).code(1));
+    assert_eq!((&object["text"], &object["models"]), (&json!(""), &json!([])));
+    assert_eq!(object["broken_off"].as_str().map(str::len), Some(40));
+}
+
+#[test]
+fn what_was_said_before_an_interrupt_is_no_answer() {
+    let script = "[[step]]\ntext_bytes = 400\nhang = { in_block = 0, after_chars = 40 }\n";
+    for format in ["text", "json"] {
+        let stage = Stage::new(script);
+        let child = stage.start_until_asked(&["-p", "slow", "--output-format", format], 1);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        signal(&child, "INT");
+        let told = told(child.wait_with_output().expect("it ends")).code(130).err_has("interrupted");
+        if format == "text" {
+            assert_eq!(told.out, "");
+            continue;
+        }
+        let object = json_of(&told);
+        assert_eq!((&object["text"], &object["end"]), (&json!(""), &json!({"type": "interrupted"})));
+    }
+}

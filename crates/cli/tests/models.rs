@@ -147,3 +147,61 @@ fn the_configuration_says_how_calls_arrive_whatever_the_catalog_says() {
     stage.configure("[providers.anthropic]\ntool_calls = \"words\"\n");
     stage.run(&["models", "list"]).code(2).err_has("one of \"native\", \"text\"");
 }
+
+#[test]
+fn an_address_on_the_command_line_is_where_a_provider_is_asked() {
+    let stage = Stage::new("models = [\"m-1\"]\n[[step]]\nblocks = []\n");
+    let url = stage.server.base_url();
+    let keyed = |arguments: &[&str]| {
+        let mut command = stage.bare(arguments);
+        command.env("GROQ_API_KEY", "sk-groq").env("OPENAI_API_KEY", "sk-open");
+        told(command.output().expect("the binary runs"))
+    };
+    let address = format!("{url}/v1");
+    keyed(&["models", "refresh", "groq", "--base-url", &address]).code(0).out_has("groq: 1 model; 1 new: m-1");
+    assert_eq!(stage.server.requests().last().unwrap().headers["authorization"], "Bearer sk-groq");
+    keyed(&["models", "refresh", "--base-url", &address]).code(0).out_has("openai: 1 model;");
+    assert_eq!(stage.server.requests().last().unwrap().path, "/v1/models");
+    keyed(&["models", "list", "nonesuch", "--base-url", &address]).code(2).err_has("there is no provider `nonesuch`");
+    keyed(&["models", "list", "groq", "--base-url", "http://h:99999"]).code(2).err_has("from 1 to 65535");
+    let stage = Stage::new(ABLE);
+    let url = format!("{}/v1", stage.server.base_url());
+    for provider in ["groq", "chat"] {
+        let mut command = stage.bare(&["models", "test", &format!("{provider}/paper-1"), "--base-url", &url]);
+        command.env("GROQ_API_KEY", "sk-groq").env("OPENAI_API_KEY", "sk-open");
+        told(command.output().expect("the binary runs")).code(0).out_has("tool calls are native");
+    }
+    assert_eq!(stage.server.requests().last().unwrap().headers["authorization"], "Bearer sk-open");
+    // What was remembered of it takes the key from nobody.
+    let before = stage.asked().len();
+    let mut command = stage.bare(&["-p", "hi", "--model", "chat/paper-1", "--base-url", &url]);
+    let _ = command.env("OPENAI_API_KEY", "sk-open").output().expect("the binary runs");
+    assert_eq!(stage.server.requests()[before].headers["authorization"], "Bearer sk-open");
+}
+
+/// Whether the process whose number the file holds still runs.
+fn runs(pid: &std::path::Path) -> bool {
+    let pid = std::fs::read_to_string(pid).expect("the file can be read");
+    let state = Command::new("ps").args(["-o", "stat=", "-p", pid.trim()]).output().expect("ps runs");
+    let state = String::from_utf8_lossy(&state.stdout).trim().to_owned();
+    !state.is_empty() && !state.starts_with('Z')
+}
+
+#[test]
+fn no_command_for_a_key_outlives_an_interrupt() {
+    for arguments in
+        [&["models", "test", "mine/m"][..], &["models", "refresh", "mine"], &["-p", "hi", "--model", "mine/m"]]
+    {
+        let stage = Stage::new(HELLO);
+        let pid = stage.home().join("pid");
+        let command = format!("sleep 1000 & echo $! > '{0}.new'; mv '{0}.new' '{0}'; wait", pid.display());
+        let base = stage.server.base_url();
+        stage.configure(&format!("[providers.mine]\nbase_url = \"{base}\"\nkey_command = \"\"\"{command}\"\"\"\n"));
+        let child = stage.bare(arguments).spawn().expect("the binary runs");
+        wait_for(|| pid.exists());
+        assert!(runs(&pid), "{arguments:?}");
+        signal(&child, "INT");
+        assert_eq!(told(child.wait_with_output().expect("it ends")).code, 130, "{arguments:?}");
+        wait_for(|| !runs(&pid));
+    }
+}

@@ -134,3 +134,64 @@ fn a_tool_that_is_switched_off_is_not_offered() {
         asked["tools"].as_array().into_iter().flatten().filter_map(|it| it["name"].as_str()).collect();
     assert!(names.contains(&"read") && !names.contains(&"bash"), "{names:?}");
 }
+
+#[test]
+fn a_fallback_of_no_use_is_refused_before_the_first_call() {
+    let stage = Stage::new(HELLO);
+    for (model, code, told) in [
+        ("deepseek/deepseek-chat", 4, "--fallback-model deepseek/deepseek-chat: deepseek needs a key"),
+        ("nonesuch/x", 2, "there is no provider `nonesuch`"),
+        ("nonesuch", 2, "--fallback-model: `nonesuch` names no model"),
+        ("", 2, "--fallback-model: `` names no model"),
+        ("claude", 2, "is the model itself"),
+    ] {
+        stage.run(&["-p", "hi", "--fallback-model", model]).code(code).err_has(told);
+        stage.configure(&format!("fallback_model = \"{model}\"\n"));
+        stage.run(&["-p", "hi"]).code(code).err_has("config.toml:1");
+        std::fs::remove_file(stage.home().join("config.toml")).unwrap();
+    }
+    assert!(stage.asked().is_empty());
+}
+
+#[test]
+fn a_session_goes_on_though_its_fallback_is_of_no_use_any_more() {
+    let stage = Stage::new(HELLO);
+    let mut first = stage.command(&["-p", "hi", "--fallback-model", "deepseek"]);
+    told(first.env("DEEPSEEK_API_KEY", "k").output().expect("the binary runs")).code(0);
+    let again = stage.run(&["-c", "-p", "hi"]).code(0);
+    assert_eq!(again.out, "Hello from the model.\n");
+    again.err_has("the session's fallback model deepseek/deepseek-flash: deepseek needs a key");
+    stage.configure("fallback_model = \"nonesuch\"\n");
+    stage.run(&["-c", "-p", "hi"]).code(0);
+}
+
+#[test]
+fn what_could_be_a_key_is_not_shown() {
+    let stage = Stage::new(HELLO);
+    stage.configure(
+        "[otel]\nheaders = [\"x-key=secret\"]\n[providers.lab]\nbase_url = \"https://me:secret@lab.example/v1\"\n\
+         headers = [\"Authorization: Bearer secret\"]\n",
+    );
+    let shown = stage.run(&["config", "--base-url", "http://me:secret@127.0.0.1:1/v1"]).code(0);
+    assert!(!shown.out.contains("secret"), "{}", shown.out);
+    let shown = shown.out_has("base_url = \"http://…@127.0.0.1:1/v1\"").out_has("headers += \"Authorization:…\"");
+    shown.out_has("https://…@lab.example/v1").out_has("x-key=…").out_has("retry.max_attempts = 5");
+    let refused = stage.run(&["-p", "hi", "--base-url", "http://me:secret@h:99999/v1"]).code(2);
+    assert!(!refused.err.contains("secret"), "{}", refused.err);
+    let sent = stage.run(&["-p", "hi", "--config", "otel.endpoint=\"ftp://me:secret@h\""]).code(2);
+    assert!(!sent.err.contains("secret"), "{}", sent.err);
+    let header = ["-p", "hi", "--config", "providers.anthropic.headers=[\"X Team: secret\"]"];
+    stage.run(&header).code(2).err_has("--config: the header `X Team:…` has a name that none may have");
+    stage.run(&["-p", "hi", "--max-cost", "-1"]).code(2).err_has("give US dollars from 0 to 1000000");
+}
+
+#[test]
+fn a_protocols_name_goes_by_openais_key() {
+    let stage = Stage::new(HELLO);
+    let base = format!("{}/v1", stage.server.base_url());
+    for name in ["chat", "responses"] {
+        let mut command = stage.bare(&["-p", "hi", "--model", &format!("{name}/m"), "--base-url", &base]);
+        told(command.env("OPENAI_API_KEY", "sk-open").output().expect("the binary runs")).code(0);
+        assert_eq!(stage.server.requests().last().unwrap().headers["authorization"], "Bearer sk-open");
+    }
+}

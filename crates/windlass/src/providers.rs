@@ -15,6 +15,9 @@ pub type KeyCommand = Arc<dyn Fn(&str) -> KeySource + Send + Sync>;
 /// Where AWS is asked if nobody says; its own tools do the same.
 const USUAL_REGION: &str = "us-east-1";
 
+/// Where the key is kept that servers with OpenAI's protocols go by.
+const OPENAI_KEY: &str = "OPENAI_API_KEY";
+
 /// Providers by name, as in `PROVIDER/NAME`. Those of the catalog are read when they are asked for.
 #[derive(Clone)]
 pub struct Providers {
@@ -105,7 +108,7 @@ impl Providers {
         }
         let Some(info) = self.catalog.provider(name) else {
             let named = WireProtocol::ALL.into_iter().find(|protocol| protocol.name() == name);
-            return Ok(named.map(|protocol| Provider::at(protocol, "")));
+            return Ok(named.map(|protocol| self.bare(protocol)));
         };
         match self.own.get(&info.name) {
             Some(own) => Ok(Some(own.clone())),
@@ -150,6 +153,16 @@ impl Providers {
         (self.variable)(name).filter(|value| !value.trim().is_empty())
     }
 
+    /// A protocol without an address of its own. Whoever speaks one of OpenAI's goes by its key, if there is one.
+    fn bare(&self, protocol: WireProtocol) -> Provider {
+        let provider = Provider::at(protocol, "");
+        if !matches!(protocol, WireProtocol::Chat | WireProtocol::Responses) {
+            return provider;
+        }
+        let auth = self.value(OPENAI_KEY).map_or(Auth::None, |key| Auth::Key(ApiKey::new(key)));
+        Provider { auth, key_hint: OPENAI_KEY.to_owned(), ..provider }
+    }
+
     fn resolved(&self, info: &ProviderInfo) -> Result<Provider, String> {
         let base_url = info.address(|name| self.value(name)).map_err(|error| error.to_string())?;
         Ok(self.at_home(info, base_url))
@@ -166,7 +179,14 @@ impl Providers {
             key_hint = format!("what `{command}` prints");
         }
         let (protocol, quirks) = (info.protocol, info.quirks.iter().copied().collect());
-        Provider { protocol, base_url, auth, needs_key, key_hint, headers: vec![], quirks, tool_calls: None }
+        let provider =
+            Provider { protocol, base_url, auth, needs_key, key_hint, headers: vec![], quirks, tool_calls: None };
+        // What a file tells of a protocol's own name takes nothing from it.
+        if provider.key_hint.is_empty() && info.name == protocol.name() {
+            let Provider { auth, key_hint, .. } = self.bare(protocol);
+            return Provider { auth, key_hint, ..provider };
+        }
+        provider
     }
 
     fn aws_keys(&self, info: &ProviderInfo) -> Option<AwsKeys> {
@@ -248,6 +268,17 @@ mod tests {
         provider.headers = vec![("x-gateway-key".into(), "secret-too".into())];
         let printed = format!("{provider:?}");
         assert!(printed.contains("x-gateway-key") && !printed.contains("secret"), "{printed}");
+    }
+
+    #[test]
+    fn a_protocol_of_openai_goes_by_its_key() {
+        let variable: Variable = Arc::new(|name| (name == "OPENAI_API_KEY").then(|| "sk-1".to_owned()));
+        let providers = Providers::of(Catalog::default(), variable);
+        for name in ["chat", "responses"] {
+            let provider = providers.moved(name, "http://127.0.0.1:1/v1").unwrap();
+            assert!(matches!(&provider.auth, Auth::Key(key) if *key == ApiKey::new("sk-1")), "{provider:?}");
+            assert_eq!((provider.key_hint.as_str(), provider.needs_key), ("OPENAI_API_KEY", false));
+        }
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Chat {
     /// Nobody types any more, and the turn waits at a cap: it is left there.
     pub(super) fn parked(&mut self) -> io::Result<Option<Code>> {
         let (Some(reached), Some(open)) = (self.cap, &self.open) else { return Ok(None) };
-        let text = cap::explain(&reached, open.handle.session());
+        let text = cap::explain(&reached, open.handle.session(), &self.desk.flags);
         self.printer.line(&self.look.paint(Shade::Red, &text))?;
         Ok(Some(Code::Limit))
     }

@@ -74,7 +74,7 @@ impl Chat {
     /// A session that is open is laid down and taken up again: its agent is made for one model's address.
     pub(super) async fn with_model(&mut self) -> Result<(), Failure> {
         self.desk.reload()?;
-        self.desk.agent(true, None)?;
+        self.desk.agent(true)?;
         let Some(open) = self.open.take() else { return Ok(()) };
         open.handle.close().await;
         let which = Which::Id(open.handle.session().to_string());

@@ -52,6 +52,7 @@ pub fn list(desk: &Desk, only: Option<&str>, all: bool, json: bool) -> Ended {
     let answering = local::look(&CANDIDATES);
     let mut names = providers.names();
     if let Some(name) = only {
+        choose::to_address(config, &mut providers, name)?;
         if providers.catalog().provider(name).is_none() {
             provider(&providers, name)?;
         }

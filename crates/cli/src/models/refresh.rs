@@ -8,8 +8,8 @@ use crate::exit::{Code, Ended, Failure};
 use crate::local::{self, CANDIDATES};
 use crate::terminal::{harmless, print};
 use crate::words::count;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::BTreeSet;
-use tokio::task::JoinSet;
 use windlass::llm::{self, Listed};
 use windlass::{Provider, Providers};
 use windlass_kernel::ModelFailure;
@@ -18,9 +18,16 @@ use windlass_kernel::ModelFailure;
 const MAX_NAMED: usize = 8;
 
 pub async fn refresh(desk: &Desk, only: Option<&str>) -> Ended {
-    let providers = choose::providers(&desk.settings.config, &desk.environment)?;
+    let config = &desk.settings.config;
+    let mut providers = choose::providers(config, &desk.environment)?;
     let names = match only {
+        // An address says where one provider is: the one that the model of a run would be asked of.
+        None if config.text("base_url").is_some() => {
+            let model = choose::model(config, &desk.environment, &mut providers)?;
+            model.split_once('/').map(|(name, _)| providers.name_of(name)).into_iter().collect()
+        }
         Some(name) => {
+            choose::to_address(config, &mut providers, name)?;
             provider(&providers, name)?;
             vec![providers.name_of(name)]
         }
@@ -33,8 +40,7 @@ pub async fn refresh(desk: &Desk, only: Option<&str>) -> Ended {
     }
     let mut asked = ask(desk, &providers, &names)?;
     let mut worked = 0;
-    while let Some(answer) = asked.join_next().await {
-        let (name, here, answer) = answer.map_err(|error| Failure::new(Code::Failed, error.to_string()))?;
+    while let Some((name, here, answer)) = asked.next().await {
         match answer {
             Ok(listed) => {
                 worked += 1;
@@ -60,13 +66,17 @@ fn configured(desk: &Desk, providers: &Providers) -> Vec<String> {
 
 type Answer = (String, Provider, Result<Vec<Listed>, ModelFailure>);
 
-/// Asks all at once.
-fn ask(desk: &Desk, providers: &Providers, names: &[String]) -> Result<JoinSet<Answer>, Failure> {
-    let mut asked = JoinSet::new();
+/// Asks all at once; whoever drops it asks no more.
+fn ask(
+    desk: &Desk,
+    providers: &Providers,
+    names: &[String],
+) -> Result<FuturesUnordered<impl Future<Output = Answer>>, Failure> {
+    let asked = FuturesUnordered::new();
     for name in names {
         let (name, here) = (name.clone(), provider(providers, name)?);
         let http = http(desk, &here)?;
-        asked.spawn(async move {
+        asked.push(async move {
             let listed = llm::list(&http, here.protocol, here.endpoint(&name, None)).await;
             (name, here, listed)
         });

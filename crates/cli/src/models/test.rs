@@ -33,13 +33,14 @@ const SCHEMA: &str = "schema";
 const TEXT: &str = "tools as text";
 
 pub async fn test(desk: &Desk, model: &str, json: bool) -> Ended {
-    let providers = choose::providers(&desk.settings.config, &desk.environment)?;
+    let mut providers = choose::providers(&desk.settings.config, &desk.environment)?;
     let Some((given, model)) = model.split_once('/').filter(|(given, model)| !given.is_empty() && !model.is_empty())
     else {
         return Err(Failure::usage(format!(
             "`{model}` names no model: write PROVIDER/NAME, for example ollama/qwen3; `windlass models list` shows them"
         )));
     };
+    choose::to_address(&desk.settings.config, &mut providers, given)?;
     let here = provider(&providers, given)?;
     let name = providers.name_of(given);
     choose::check_key(&format!("{name}/{model}"), &providers)?;
