@@ -210,7 +210,7 @@ pub struct Bill {
     /// Add up all calls of the store, or of the session
     #[arg(long, value_name = "WHAT", value_enum)]
     pub by: Option<By>,
-    /// Calls of this day (UTC) and later, as 2026-11-21
+    /// With --by: calls of this day (UTC) and later, as 2026-11-21
     #[arg(long, value_name = "DAY", requires = "by")]
     pub since: Option<String>,
     /// As a JSON array
