@@ -372,7 +372,7 @@ async fn a_store_from_before_the_ledger_gets_one_from_its_logs() {
         store.append(batch(fence, 0, [opened_by(parent)].into_iter().chain(calls))).await.unwrap();
     }
     drop(store);
-    let old = "DROP TABLE ledger; ALTER TABLE session DROP COLUMN root; ALTER TABLE session DROP COLUMN agent;
+    let old = "DROP TABLE ledger; DROP INDEX session_root; ALTER TABLE session DROP COLUMN root; ALTER TABLE session DROP COLUMN agent;
                PRAGMA user_version = 1";
     Connection::open(&place.path).unwrap().execute_batch(old).unwrap();
     tamper(

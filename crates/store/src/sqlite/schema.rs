@@ -67,7 +67,8 @@ const MIGRATIONS: [&str; 2] = [
         SELECT session.id, tree.root FROM tree JOIN session ON session.parent = tree.id
     ) UPDATE session SET root = tree.root FROM tree WHERE tree.id = session.id;
 
-    -- One row per model call, made with its events and from nothing else. tokens: of all classes.
+    -- One row per model call, made with its events and from nothing else. tokens: of all classes. With a rowid, and with
+    -- no index on root, for the same reason as event: each page that a group touches is written anew.
     CREATE TABLE ledger (
         session BLOB NOT NULL, work INTEGER NOT NULL, root BLOB NOT NULL, at INTEGER NOT NULL, agent TEXT NOT NULL,
         provider TEXT NOT NULL, model TEXT NOT NULL, role TEXT NOT NULL, attempt INTEGER NOT NULL,
@@ -76,10 +77,11 @@ const MIGRATIONS: [&str; 2] = [
         tokens INTEGER NOT NULL DEFAULT 0, cost INTEGER, estimated INTEGER NOT NULL DEFAULT 0,
         unpriced INTEGER NOT NULL DEFAULT 1, first_token_ms INTEGER, took_ms INTEGER,
         PRIMARY KEY (session, work)
-    ) STRICT, WITHOUT ROWID;
-    -- What was spent is asked every second: these two answer it without the table.
+    ) STRICT;
+    -- What a day's sessions spent is asked every second: this answers it without the table.
     CREATE INDEX ledger_at ON ledger (at, cost, tokens);
-    CREATE INDEX ledger_root ON ledger (root, cost, tokens);
+    -- What a tree spent is that of its sessions.
+    CREATE INDEX session_root ON session (root);
 ",
 ];
 
