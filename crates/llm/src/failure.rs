@@ -255,6 +255,10 @@ impl Target {
 
     /// The provider could not be reached, or its connection broke before it answered.
     pub(crate) fn unreachable(&self, url: &str, error: &reqwest::Error) -> ModelFailure {
+        if error.is_connect() && error.is_timeout() {
+            let waited = Duration::from_millis(self.http.clocks().connect_ms);
+            return self.silent(url, "a connection", waited);
+        }
         let cause = cause(error);
         let tls = chain(error).find_map(|error| error.downcast_ref::<rustls::Error>());
         // By an alert it is the other side that breaks off, as balancers do when they are restarted.

@@ -408,12 +408,8 @@ async fn a_server_that_does_not_accept_is_not_waited_for() {
     }
     let model = anthropic(endpoint("anthropic", &format!("http://{address}")), clocks(|clocks| &mut clocks.connect_ms));
     let failure = failure(model.call(request())).await;
-    assert_eq!(failure.kind, FailureKind::Transient);
-    assert!(
-        failure.message.starts_with(&format!("cannot reach http://{address}/v1/messages: ")),
-        "{}",
-        failure.message
-    );
+    assert_eq!(failure.kind, FailureKind::Stalled);
+    assert_eq!(failure.message, format!("http://{address}/v1/messages stalled: 50 ms passed without a connection"));
 }
 
 #[tokio::test]
