@@ -2,11 +2,11 @@
 
 use crate::auth::{authorize, with_key};
 use crate::endpoint::Target;
-use crate::failure::{Said, said};
 use crate::frames::Frames;
 use crate::head::{MAX_REFUSAL_BYTES, check};
 use crate::post::{address, answer, client, without_credentials};
 use crate::protocol::{Decode, Progress, Protocol, Unreadable};
+use crate::said::{Said, said};
 use crate::{Delta, ModelEvent, ModelStream, Request};
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream};

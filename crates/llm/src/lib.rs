@@ -32,6 +32,7 @@ mod price;
 mod protocol;
 mod remote;
 mod responses;
+mod said;
 mod schema;
 mod sigv4;
 pub mod sse;

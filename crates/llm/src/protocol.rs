@@ -3,8 +3,8 @@
 use crate::assembly::Assembly;
 use crate::body::Segments;
 use crate::endpoint::Target;
-use crate::failure::Said;
 use crate::frames::Frames;
+use crate::said::Said;
 use crate::sse::SseEvent;
 use crate::{ModelEvent, Request};
 use serde::Deserialize;

@@ -6,8 +6,8 @@
 use crate::ModelEvent;
 use crate::assembly::{Assembly, Content};
 use crate::call_ids::CallIds;
-use crate::failure::{Said, said};
 use crate::protocol::{Decode, Progress, Text, Unreadable};
+use crate::said::{Said, said};
 use crate::sse::SseEvent;
 use serde::Deserialize;
 use serde::de::IgnoredAny;

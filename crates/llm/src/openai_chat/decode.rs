@@ -5,8 +5,8 @@ use super::frame::{CallFrame, Choice, Chunk, First, Words};
 use crate::ModelEvent;
 use crate::assembly::{Assembly, Content, Open, is_whole};
 use crate::call_ids::CallIds;
-use crate::failure::{Said, said};
 use crate::protocol::{Decode, Progress, Text, Unreadable};
+use crate::said::{Said, said};
 use crate::sse::SseEvent;
 use windlass_kernel::{StopReason, Usage};
 

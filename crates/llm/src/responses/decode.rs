@@ -2,8 +2,8 @@
 
 use crate::ModelEvent;
 use crate::assembly::{Assembly, Content, Open};
-use crate::failure::said;
 use crate::protocol::{Decode, Progress, Text, Unreadable};
+use crate::said::said;
 use crate::sse::SseEvent;
 use serde::Deserialize;
 use serde_json::Value;
