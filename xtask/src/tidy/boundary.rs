@@ -16,16 +16,26 @@ pub struct Package {
 }
 
 /// A crate's folder, and the crates of this workspace it may depend on.
-const DOWN: [(&str, &[&str]); 14] = [
+const DOWN: [(&str, &[&str]); 18] = [
     ("kernel", &[]),
     ("llm", &["kernel"]),
-    ("tools", &["kernel"]),
+    ("sandbox", &[]),
+    ("tools", &["kernel", "sandbox"]),
+    ("hooks", &["sandbox"]),
+    ("web", &["kernel", "tools"]),
+    ("wasm", &["kernel", "tools"]),
     ("policy", &["kernel"]),
     ("prompt", &["kernel"]),
     ("store", &["kernel"]),
-    ("runtime", &["kernel", "llm", "tools", "policy", "prompt", "store"]),
+    ("runtime", &["kernel", "llm", "tools", "policy", "prompt", "store", "hooks"]),
     ("windlass", &["kernel", "llm", "tools", "policy", "prompt", "store", "runtime"]),
-    ("cli", &["kernel", "llm", "tools", "policy", "prompt", "store", "runtime", "windlass", "mock", "otel"]),
+    (
+        "cli",
+        &[
+            "kernel", "llm", "tools", "policy", "prompt", "store", "runtime", "windlass", "mock", "otel", "sandbox", "hooks",
+            "web", "wasm",
+        ],
+    ),
     ("mock", &[]),
     ("otel", &["kernel"]),
     ("xtask", &["kernel", "mock"]),

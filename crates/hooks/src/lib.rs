@@ -1,0 +1,1 @@
+//! Commands of the user that look at what an agent does: told by JSON, answered by JSON or exit code.

@@ -1,0 +1,1 @@
+//! Tools as WebAssembly components: nothing ambient, capabilities by manifest.
