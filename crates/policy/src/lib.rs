@@ -11,13 +11,16 @@
 mod arguments;
 mod ask;
 mod command;
+pub mod deed;
 mod floor;
 mod mode;
 mod path;
 mod policy;
+pub mod programs;
 mod propose;
 mod rule;
 mod segments;
+pub mod shell;
 mod words;
 
 pub use ask::{Ask, Check, Opinion};
