@@ -65,6 +65,8 @@ pub enum Rejected {
     NoChange,
     #[error("there is no tool {name:?}: there are {known}")]
     UnknownTool { name: String, known: String },
+    #[error("the prompt was not let through: {reason}")]
+    Blocked { reason: String },
     #[error("there is no command /{name}: {hint}")]
     UnknownCommand { name: String, hint: String },
 }

@@ -120,6 +120,7 @@ pub enum Event {
     },
 
     // A tool call's life.
+    HookRan(Box<HookRan>),
     Judged(Box<Judged>),
     Asked {
         call: CallId,
@@ -206,6 +207,10 @@ pub enum PermissionMode {
     AcceptEdits,
     Plan,
     Bypass,
+    /// A reviewing model answers what a person would be asked.
+    Auto,
+    /// What a person would be asked is refused.
+    DontAsk,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -103,13 +103,14 @@ impl CallOutcome {
 }
 
 impl ModelRole {
-    pub const ALL: [ModelRole; 3] = [ModelRole::Main, ModelRole::Compaction, ModelRole::Subagent];
+    pub const ALL: [ModelRole; 4] = [ModelRole::Main, ModelRole::Compaction, ModelRole::Subagent, ModelRole::Review];
 
     pub fn name(self) -> &'static str {
         match self {
             ModelRole::Main => "main",
             ModelRole::Compaction => "compaction",
             ModelRole::Subagent => "subagent",
+            ModelRole::Review => "review",
         }
     }
 }
@@ -128,6 +129,10 @@ impl LedgerEntry {
             Event::ModelFailed { work, spent, .. } => end(*work, Failed, spent),
             Event::ModelCancelled { work, spent } => end(*work, Cancelled, spent),
             Event::CompactionFailed { work, spent: Some(spent), .. } => end(*work, Failed, spent),
+            Event::Judged(judged) => {
+                let review = judged.review.as_ref()?;
+                end(judged.work, if review.allows.is_some() { Answered } else { Failed }, &review.spent)
+            }
             // Older logs do not tell what it took before it failed.
             Event::CompactionFailed { work, .. } => {
                 let end = LedgerEnd::new(*work, record.at, Failed, &Spent::default());

@@ -29,6 +29,8 @@ pub enum ModelRole {
     Main,
     Compaction,
     Subagent,
+    /// It answers in a person's place whether a call may run.
+    Review,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

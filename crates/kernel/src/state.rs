@@ -185,6 +185,9 @@ pub struct Call {
     pub input: serde_json::Value,
     /// Known once judged.
     pub plan: Option<CallPlan>,
+    /// What hooks have the model told beside the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
     pub phase: Phase,
 }
 

@@ -21,8 +21,58 @@ pub struct Judged {
     /// The arguments that will run, where they differ from the model's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
+    /// What hooks have the model told beside the call's result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// What a model that reviewed the call said, where one was asked in a person's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Box<Review>>,
     #[serde(flatten)]
     pub plan: CallPlan,
+}
+
+/// A model's answer in a person's place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Review {
+    /// Whether it lets the call run; none: it gave no answer that can be read, and so allowed nothing.
+    pub allows: Option<bool>,
+    pub reason: String,
+    pub spent: Spent,
+}
+
+/// A command of the user's that looked at what happens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HookRan {
+    /// The event it was told of: `PreToolUse`, …
+    pub on: String,
+    /// The command, as configured.
+    pub hook: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    pub outcome: HookOutcome,
+    /// What it said for people, or what went wrong with it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// What it printed, clipped; empty if it wanted that left out.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub printed: String,
+    /// It changed the call's arguments.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rewrote: bool,
+    pub took_ms: u64,
+}
+
+/// What a hook had to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookOutcome {
+    /// Nothing that changes anything, or only context for the model.
+    Passed,
+    Allowed,
+    Asked,
+    Blocked,
+    /// It gave no answer that counts: wrong exit code, timeout, unreadable output.
+    Failed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,7 +121,7 @@ pub enum OnCrash {
 }
 
 /// What a person is asked before a call may run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// SHA-256 over exactly what is asked (tool, input, folder): an answer names it.
     pub hash: String,
@@ -82,18 +132,43 @@ pub struct Question {
     pub impact: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// The folder the call would act in.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub folder: String,
+    /// Why it is asked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Of a command line with several parts: each, and what is said of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<QuestionPart>,
     /// Rules that "always" would add, narrowest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proposed: Vec<String>,
+    /// What each of `proposed` would let run besides this call, in a sentence.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub covers: Vec<String>,
+    /// It is asked every time: only this one call can be allowed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub every_time: bool,
     /// Answers the model offers to choose from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One command of a command line, or a file it uses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionPart {
+    pub part: String,
+    /// Whether it would run unasked by itself.
+    pub allowed: bool,
+    pub reason: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionKind {
     /// May this run?
+    #[default]
     Approval,
     /// The model asks; the words of the answer are the call's result.
     Words,
@@ -144,6 +219,9 @@ pub enum Scope {
     #[default]
     Once,
     Session,
+    /// From now on in this folder. Logs older than this word say `always` for it.
+    Project,
+    /// From now on, everywhere.
     Always,
 }
 

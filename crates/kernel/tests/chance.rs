@@ -134,7 +134,18 @@ fn judged() -> impl Strategy<Value = Event> {
     let verdict = prop_oneof![Just(Allow), Just(Ask), Just(Deny), Just(Invalid)];
     (work(), call(), verdict, plan()).prop_map(|(work, call, verdict, plan)| {
         let (stage, reason) = ("rule".into(), "no".into());
-        Event::Judged(Box::new(Judged { work, call, verdict, stage, rule: None, reason, input: None, plan }))
+        Event::Judged(Box::new(Judged {
+            work,
+            call,
+            verdict,
+            stage,
+            rule: None,
+            reason,
+            input: None,
+            context: None,
+            review: None,
+            plan,
+        }))
     })
 }
 
@@ -142,7 +153,7 @@ fn asked() -> impl Strategy<Value = Event> {
     let kind = prop_oneof![Just(QuestionKind::Approval), Just(QuestionKind::Words)];
     (call(), kind).prop_map(|(call, kind)| {
         let (hash, preview, impact, rule) = ("h".into(), String::new(), String::new(), None);
-        let question = Question { hash, kind, preview, impact, rule, proposed: vec![], options: vec![] };
+        let question = Question { hash, kind, preview, impact, rule, ..Question::default() };
         Event::Asked { call, question: Box::new(question) }
     })
 }
@@ -386,7 +397,18 @@ proptest! {
             let follows = match step {
                 Step::Judge { call } => {
                     let (verdict, stage, plan) = (Verdict::Allow, "rule".into(), CallPlan::default());
-                    let judged = Judged { work, call, verdict, stage, rule: None, reason: "".into(), input: None, plan };
+                    let judged = Judged {
+                        work,
+                        call,
+                        verdict,
+                        stage,
+                        rule: None,
+                        reason: "".into(),
+                        input: None,
+                        context: None,
+                        review: None,
+                        plan,
+                    };
                     Event::Judged(Box::new(judged))
                 }
                 Step::Finish { end, checks: false } => Event::TurnFinished { work, end },

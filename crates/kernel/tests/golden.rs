@@ -249,6 +249,24 @@ fn a_long_session() {
 }
 
 #[test]
+fn watched_by_hooks_and_a_reviewing_model() {
+    let records = log("v1-watched.jsonl", || {
+        let story = Story::new(Profile::default());
+        story.tell("prompt a\n use c1 watched\n stop tool_use\n ok c1 x\n text Well.\n stop end_turn")
+    });
+    let state = State::fold(&records);
+    let told = serde_json::to_string(&state.messages[2]).unwrap();
+    assert!(told.contains("mind the gap"), "{told}");
+    assert_eq!(state.totals.usage.input, 3 * spent().usage.input, "the review is paid for, too");
+    assert_snapshot!(summary(&records), @r"
+    19 records, 4 messages, boundary 0, 0 pending
+    1 prompts, 2 model calls, 1 tool rounds, 1 tool runs, 360 tokens
+    idle; last end Done; next None
+    Well.
+    ");
+}
+
+#[test]
 fn bad_weather() {
     let records = log("v1-weather.jsonl", || {
         let fallback = Some(Fallback { model: "mock/other".into(), back: FallbackBack::NextTurn });

@@ -20,9 +20,14 @@ impl State {
             return;
         }
         call.plan = Some(judged.plan.clone());
+        call.context = judged.context.clone();
         if let Some(input) = &judged.input {
             call.input = input.clone();
         }
+        if let Some(review) = &judged.review {
+            self.spend(&review.spent);
+        }
+        let Some(call) = self.call_mut(&judged.call) else { return };
         match judged.verdict {
             Verdict::Allow => call.phase = Phase::Allowed,
             Verdict::Ask => call.phase = Phase::Asking { question: None },
@@ -97,7 +102,9 @@ impl State {
         if !matches!(call.phase, Phase::Running { work, .. } if work == finished.work) {
             return;
         }
-        let (outcome, blocks) = (finished.outcome, finished.blocks.clone());
+        let outcome = finished.outcome;
+        let context = call.context.iter().map(ContentBlock::text);
+        let blocks = finished.blocks.iter().cloned().chain(context).collect();
         call.phase = Phase::Done { outcome, blocks };
         self.see(&finished.files);
         self.reopens = 0;

@@ -50,6 +50,7 @@ impl State {
             Event::ModelFailed { work, error, spent } => self.model_failed(*work, error, spent),
             Event::ModelCancelled { work, spent } => self.model_cancelled(*work, spent),
 
+            Event::HookRan(_) => {}
             Event::Judged(judged) => self.judged(judged),
             Event::Asked { call, question } => self.asked(call, question),
             Event::Answered(answer) => self.answered(answer),

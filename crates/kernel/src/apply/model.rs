@@ -49,6 +49,7 @@ impl State {
                 name: tool_use.name.clone(),
                 input: tool_use.input.clone(),
                 plan: None,
+                context: None,
                 phase: Phase::New,
             });
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 impl State {
     pub(super) fn model_called(&mut self, called: &ModelCalled) {
-        if called.role == ModelRole::Compaction {
+        if matches!(called.role, ModelRole::Compaction | ModelRole::Review) {
             return;
         }
         self.window = called.window;

@@ -439,20 +439,47 @@ fn judge(work: Seq, call: &Call) -> Vec<Event> {
     };
     let plan = CallPlan { access, on_crash, ..CallPlan::default() };
     let (stage, rule, reason, input) = ("rule".into(), Some(format!("{}(**)", call.name)), reason.into(), None);
-    let judged = Judged { work, call: call.id.clone(), verdict, stage, rule, reason, input, plan };
+    let watched = call.name == "watched";
+    let context = watched.then(|| "A hook says: mind the gap.".to_owned());
+    let review =
+        watched.then(|| Box::new(Review { allows: Some(true), reason: "it is asked for".into(), spent: spent() }));
+    let judged = Judged { work, call: call.id.clone(), verdict, stage, rule, reason, input, context, review, plan };
     let asked = (verdict == Verdict::Ask).then(|| Event::Asked {
         call: call.id.clone(),
         question: Box::new(Question {
             hash: format!("hash-{}", call.id),
             kind: if call.name == "ask_user" { QuestionKind::Words } else { QuestionKind::Approval },
             preview: format!("{} {}", call.name, call.input),
-            impact: String::new(),
-            rule: None,
             proposed: vec![format!("{}(**)", call.name)],
-            options: vec![],
+            ..Question::default()
         }),
     });
-    [Event::Judged(Box::new(judged))].into_iter().chain(asked).collect()
+    let hook = watched.then(|| {
+        Event::HookRan(Box::new(HookRan {
+            on: "PreToolUse".into(),
+            hook: "look".into(),
+            call: Some(call.id.clone()),
+            outcome: HookOutcome::Passed,
+            message: String::new(),
+            printed: "{}".into(),
+            rewrote: false,
+            took_ms: 7,
+        }))
+    });
+    let called = watched.then(|| {
+        Event::ModelCalled(Box::new(ModelCalled {
+            work,
+            role: ModelRole::Review,
+            provider: "mock".into(),
+            model: "reviewer".into(),
+            parameters: Parameters::default(),
+            attempt: 1,
+            sections: vec![],
+            tools: blob("b", 2),
+            window: None,
+        }))
+    });
+    hook.into_iter().chain(called).chain([Event::Judged(Box::new(judged))]).chain(asked).collect()
 }
 
 fn started(work: Seq, call: &Call) -> Event {
@@ -492,6 +519,7 @@ fn line_of(event: &Event) -> Option<String> {
         Event::ModelFinished { stop, .. } => format!("model finished: {stop:?}"),
         Event::ModelFailed { error, .. } => format!("model failed: {}", error.message),
         Event::ModelCancelled { .. } => "model cancelled".into(),
+        Event::HookRan(ran) => format!("hook {}: {:?}", ran.hook, ran.outcome),
         Event::Judged(judged) => format!("judged {}: {:?}", judged.call, judged.verdict),
         Event::Asked { call, .. } => format!("asked {call}"),
         Event::Answered(answer) => format!("answered {}: {:?}", answer.call, answer.decision),
