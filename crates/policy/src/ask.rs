@@ -25,28 +25,53 @@ pub struct Ask<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Opinion {
     pub verdict: Verdict,
-    /// The rung that decided: `floor`, `rule`, `grant`, `mode` or `default`.
+    /// What decided: `floor`, `check`, `rule`, `built-in`, `grant`, `shell`, `file`, `mode` or `default`.
     pub stage: String,
     /// The rule that decided, as written, where one did.
     pub rule: Option<String>,
     /// Why, in a sentence: of a denial, what the model is told.
     pub reason: String,
     /// Rules that "always" would add, narrowest first; only where a person would be asked.
-    pub proposed: Vec<String>,
+    pub proposed: Vec<Proposal>,
+    /// No earlier answer satisfies it, and none given now holds for longer than this call.
+    pub always_ask: bool,
+    /// Of a command line that is asked about: each of its parts, and what is said of it.
+    pub parts: Vec<PartOpinion>,
 }
 
-/// One rung of the ladder: an opinion, or none, and the next rung is tried.
+/// A rule that "always" would add.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Proposal {
+    pub rule: String,
+    /// What it would let run besides this call, in a sentence.
+    pub covers: String,
+}
+
+/// What is said of one part of a command line: a command, a file it uses, a doubt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PartOpinion {
+    pub part: String,
+    pub verdict: Verdict,
+    pub reason: String,
+}
+
+/// An opinion of code: asked after the hard floor and before the rules. A no is final; an ask stands beside the ask
+/// rules; a yes counts where no rule speaks.
 pub trait Check: Send + Sync {
     fn check(&self, ask: &Ask) -> Option<Opinion>;
 }
 
 impl Opinion {
-    pub(crate) fn new(verdict: Verdict, stage: &str, reason: impl Into<String>) -> Opinion {
-        Opinion { verdict, stage: stage.into(), rule: None, reason: reason.into(), proposed: Vec::new() }
-    }
-
-    pub(crate) fn by_rule(verdict: Verdict, stage: &str, rule: &str, reason: String) -> Opinion {
-        Opinion { rule: Some(rule.into()), ..Opinion::new(verdict, stage, reason) }
+    pub fn new(verdict: Verdict, stage: &str, reason: impl Into<String>) -> Opinion {
+        Opinion {
+            verdict,
+            stage: stage.into(),
+            rule: None,
+            reason: reason.into(),
+            proposed: Vec::new(),
+            always_ask: false,
+            parts: Vec::new(),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a simple command does, as far as its words tell: what counts for rules is the deed, not the name.
 
-use crate::shell::Word;
+use crate::programs;
+use crate::shell::{self, Word};
 
 /// One command that would run, wrappers (`timeout 5 …`, `env X=1 …`, `sh -c '…'`, `xargs …`, `find -exec …`) seen
 /// through. A command line is a list of these; every one must be allowed.
@@ -11,6 +12,9 @@ pub struct Deed {
     /// Other spellings of the same that a deny or ask rule may mean: with its wrapper in front, with the options that
     /// were left out, the program without its folder, a multi-call program's applet.
     pub also: Vec<Vec<Word>>,
+    /// What stands in the text for the same command and more: the commands around it, the options that were left out. A
+    /// rule that spells all of one allows it; `also`, with spellings that drop words, is never for that.
+    pub written: Vec<Vec<Word>>,
     /// The command as it stands in the text, for people; of an inner one its own words.
     pub shown: String,
     /// The folder it runs in: absolute, or from `~`; none if a `cd` to somewhere unknown came before.
@@ -73,4 +77,9 @@ pub struct Reading {
     pub deeds: Vec<Deed>,
     /// What keeps the whole from being known; with any, no pattern allows it.
     pub doubts: Vec<String>,
+}
+
+/// What `command`, started in `folder` (absolute), would do.
+pub fn read(command: &str, folder: &str) -> Reading {
+    programs::read_text(&shell::script(command), command, folder)
 }

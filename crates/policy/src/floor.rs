@@ -1,40 +1,58 @@
 //! The hard floor: what is refused in every mode and by no rule allowed. Only what is sure to be ruin stands here.
 
 use crate::ask::{Ask, Check, Opinion};
+use crate::call::Call;
+use crate::deed::{self, Deed, FileHow, Reading};
 use crate::path;
-use crate::segments::{Reading, Segment, base};
+use crate::shell::{NESTS_DEEPER, Word, WordKind};
 use windlass_kernel::Verdict;
 
-/// Refuses the recursive deletion of `/`, a home, the workspace's root or a folder above it, the formatting and
-/// overwriting of disks, and fork bombs.
+/// Refuses the recursive deletion of `/`, a home, a folder the system lives in, the workspace's root or a folder above
+/// it, giving such folders away (`chmod -R`, `mv`), the formatting and overwriting of disks, and fork bombs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HardFloor;
 
-impl Check for HardFloor {
-    fn check(&self, ask: &Ask) -> Option<Opinion> {
-        let danger = danger(ask.command()?, ask.workspace)?;
-        let reason = format!("refused in every mode: {danger}");
-        Some(Opinion::new(Verdict::Deny, "floor", reason))
+impl HardFloor {
+    pub(crate) fn check_call(&self, call: &Call) -> Option<Opinion> {
+        let home = call.places.home.as_deref();
+        refusal(call.ask.command()?, call.reading()?, Roots { workspace: call.ask.workspace, home })
     }
 }
 
+impl Check for HardFloor {
+    fn check(&self, ask: &Ask) -> Option<Opinion> {
+        let command = ask.command()?;
+        let reading = deed::read(command, ask.workspace);
+        refusal(command, &reading, Roots { workspace: ask.workspace, home: None })
+    }
+}
+
+fn refusal(command: &str, reading: &Reading, roots: Roots) -> Option<Opinion> {
+    let danger = danger(command, reading, roots)?;
+    Some(Opinion::new(Verdict::Deny, "floor", format!("refused in every mode: {danger}")))
+}
+
 /// What `command` would ruin, if that is sure.
-fn danger(command: &str, workspace: &str) -> Option<String> {
+fn danger(command: &str, reading: &Reading, roots: Roots) -> Option<String> {
     if is_fork_bomb(command) {
         return Some("it is a fork bomb".into());
     }
-    let reading = Reading::of(&command.replace("$(pwd)", "$PWD").replace("`pwd`", "$PWD"));
-    if reading.tangled {
+    let doubts = || reading.doubts.iter().chain(reading.deeds.iter().flat_map(|deed| &deed.doubts));
+    if doubts().any(|doubt| doubt.contains(NESTS_DEEPER)) {
         return Some("it nests commands deeper than can be judged; put the inner ones into a script file".into());
     }
-    reading.passes.iter().find_map(|pass| {
-        let mut place = Place { workspace, folder: path::absolute(workspace, "") };
-        pass.iter().find_map(|segment| place.danger_of(segment))
+    let mut before: Option<&Deed> = None;
+    reading.deeds.iter().find_map(|deed| {
+        let fed = before.replace(deed).map(echoed).unwrap_or_default();
+        danger_of_deed(deed, fed, roots)
     })
 }
 
 /// A function whose body pipes itself into itself in the background: `f(){ f|f& };f`.
 fn is_fork_bomb(command: &str) -> bool {
+    if !command.contains('|') || !command.contains('(') {
+        return false;
+    }
     let tight: String = command.chars().filter(|sign| !sign.is_whitespace()).collect();
     tight.match_indices("(){").any(|(at, opening)| {
         let name = tight[..at].rsplit([';', '&', '|', '(', ')', '{', '}']).next().unwrap_or_default();
@@ -44,95 +62,179 @@ fn is_fork_bomb(command: &str) -> bool {
     })
 }
 
-/// Where a command line has got to, as its `cd`s say.
-struct Place<'a> {
-    workspace: &'a str,
-    /// Absolute, or from `~`.
-    folder: String,
+/// The words an `echo` gives to what it is piped into.
+fn echoed(deed: &Deed) -> &[Word] {
+    match deed.argv.split_first() {
+        Some((program, words)) if matches!(base(&program.text), "echo" | "printf") => words,
+        _ => &[],
+    }
 }
 
-impl Place<'_> {
-    fn danger_of(&mut self, segment: &Segment) -> Option<String> {
-        if let Some(disk) = segment.targets.iter().find(|target| is_disk(target)) {
-            return Some(format!("it overwrites the disk {disk}"));
+/// A program's name without its folder.
+fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+fn danger_of_deed(deed: &Deed, fed: &[Word], roots: Roots) -> Option<String> {
+    let written = deed.files.iter().filter(|file| file.how != FileHow::Read);
+    if let Some(disk) = written.map(|file| &file.path.text).find(|path| is_disk(path)) {
+        return Some(format!("it overwrites the disk {disk}"));
+    }
+    let spot = Spot { roots, folder: deed.folder.as_deref() };
+    let name = |words: &[Word]| words.first().map(|word| base(&word.text).to_owned());
+    // Of a `find`, the order of the words counts, which other spellings change.
+    let is_find = name(&deed.argv).is_some_and(|name| name == "find");
+    let also = deed.also.iter().filter(|words| !is_find || name(words).is_none_or(|name| name != "find"));
+    std::iter::once(&deed.argv).chain(also).find_map(|words| spot.danger_of(words, fed))
+}
+
+/// Folders that must stay.
+#[derive(Clone, Copy, Debug)]
+struct Roots<'a> {
+    workspace: &'a str,
+    /// Absolute, where it is known.
+    home: Option<&'a str>,
+}
+
+/// Where a command runs; the folder is absolute or from `~`.
+#[derive(Clone, Copy)]
+struct Spot<'a> {
+    roots: Roots<'a>,
+    folder: Option<&'a str>,
+}
+
+/// A folder that must stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Root {
+    Everything,
+    Home,
+    System,
+    Workspace,
+    Above,
+}
+
+impl Root {
+    fn name(self) -> &'static str {
+        match self {
+            Root::Everything => "the whole file system",
+            Root::Home => "a home folder",
+            Root::System => "a folder the system lives in",
+            Root::Workspace => "the whole workspace",
+            Root::Above => "a folder above the workspace",
         }
-        segment.programs.iter().find_map(|start| {
-            let arguments = &segment.words[start + 1..];
-            match base(&segment.words[*start]) {
-                "cd" | "pushd" => self.enter(arguments),
-                "rm" => self.danger_of_rm(arguments),
-                "find" => self.danger_of_find(arguments),
-                "dd" => danger_of_dd(arguments),
-                name if name == "mkfs" || name.starts_with("mkfs.") => Some(format!("`{name}` formats a disk")),
-                _ => None,
+    }
+}
+
+impl<'a> Spot<'a> {
+    fn danger_of(self, words: &[Word], fed: &[Word]) -> Option<String> {
+        let (program, arguments) = words.split_first()?;
+        match base(&program.text) {
+            "rm" => self.danger_of_rm(arguments),
+            "find" => self.danger_of_find(arguments),
+            "xargs" => {
+                let start = arguments.iter().position(|word| base(&word.text) == "rm")?;
+                self.danger_of_rm(&[&arguments[start + 1..], fed].concat())
             }
-        })
-    }
-
-    fn enter(&mut self, arguments: &[String]) -> Option<String> {
-        match arguments.iter().find(|word| *word == "-" || !word.starts_with('-')) {
-            Some(word) if word == "-" => {}
-            Some(word) => self.folder = self.resolve(word),
-            None => self.folder = "~".into(),
+            "chmod" | "chown" | "chgrp" | "setfacl" => self.danger_of_giving(arguments, base(&program.text)),
+            "mv" => self.danger_of_mv(arguments),
+            "rsync" => self.danger_of_rsync(arguments),
+            "dd" => danger_of_dd(arguments),
+            "shred" | "blkdiscard" | "mkswap" | "mke2fs" => danger_of_disk(arguments),
+            "wipefs" if has_option(arguments, 'a', "all") => danger_of_disk(arguments),
+            "sgdisk" if has_option(arguments, 'Z', "zap-all") => danger_of_disk(arguments),
+            name if name == "mkfs" || name.starts_with("mkfs.") => Some(format!("`{name}` formats a disk")),
+            _ => None,
         }
-        None
     }
 
-    fn danger_of_rm(&self, arguments: &[String]) -> Option<String> {
-        let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
-        let (front, after) = (&arguments[..end], arguments.get(end + 1..).unwrap_or_default());
-        if !front.iter().any(|word| is_recursive(word)) {
+    fn danger_of_rm(self, arguments: &[Word]) -> Option<String> {
+        if !is_recursive(arguments, &['r', 'R']) {
             return None;
         }
-        let targets = front.iter().filter(|word| !word.starts_with('-')).chain(after);
-        targets.into_iter().find_map(|target| self.danger_of_deleting(target))
+        operands(arguments).find_map(|target| self.danger_of_deleting(target))
     }
 
     /// `find FOLDER -delete` or `-exec rm`, where nothing but its depth narrows what is found.
-    fn danger_of_find(&self, arguments: &[String]) -> Option<String> {
-        let act = arguments.iter().position(|word| matches!(&word[..], "-delete" | "-exec" | "-execdir"))?;
-        let deletes = arguments[act] == "-delete" || arguments.get(act + 1).is_some_and(|word| base(word) == "rm");
-        let narrowing = arguments.iter().position(|word| word.starts_with(['-', '!'])).unwrap_or(act);
-        let narrows = |word: &String| {
-            let harmless = matches!(&word[..], "-depth" | "-xdev" | "-mount" | "-mindepth" | "-print");
-            !harmless && word.parse::<u32>().is_err()
+    fn danger_of_find(self, arguments: &[Word]) -> Option<String> {
+        let text = |at: usize| arguments.get(at).map_or("", |word| &word.text);
+        let act = arguments.iter().position(|word| matches!(&word.text[..], "-delete" | "-exec" | "-execdir"))?;
+        let deletes = text(act) == "-delete" || base(text(act + 1)) == "rm";
+        let narrowing = arguments.iter().position(|word| word.text.starts_with(['-', '!'])).unwrap_or(act);
+        let narrows = |word: &Word| {
+            let harmless = matches!(&word.text[..], "-depth" | "-xdev" | "-mount" | "-mindepth" | "-print");
+            !harmless && word.text.parse::<u32>().is_err()
         };
         if !deletes || arguments[narrowing..act].iter().any(narrows) {
             return None;
         }
         match &arguments[..narrowing] {
-            [] => self.danger_of_deleting("."),
+            [] => self.danger_of_deleting(&Word::known(".")),
             folders => folders.iter().find_map(|folder| self.danger_of_deleting(folder)),
         }
     }
 
-    fn danger_of_deleting(&self, target: &str) -> Option<String> {
-        if target.is_empty() {
+    fn danger_of_deleting(self, target: &Word) -> Option<String> {
+        let what = self.root(target)?.name();
+        Some(format!("deleting `{}` deletes {what}; name the files below it that must go", target.text))
+    }
+
+    fn danger_of_giving(self, arguments: &[Word], program: &str) -> Option<String> {
+        if !is_recursive(arguments, &['R']) {
             return None;
         }
-        let spot = self.resolve(target);
-        let depth = spot.split('/').count();
-        let is_home = spot == "~"
+        let mut found = operands(arguments).filter_map(|target| Some((target, self.root(target)?)));
+        let (target, root) = found.find(|(_, root)| !matches!(root, Root::Workspace | Root::Above))?;
+        Some(format!("`{program}` on all of `{}` changes {}; name what is below it", target.text, root.name()))
+    }
+
+    fn danger_of_mv(self, arguments: &[Word]) -> Option<String> {
+        let mut sources: Vec<&Word> = operands(arguments).collect();
+        if !arguments.iter().any(|word| word.text.starts_with("-t") || word.text.starts_with("--target")) {
+            sources.pop();
+        }
+        let mut found = sources.into_iter().filter_map(|source| Some((source, self.root(source)?)));
+        // The files of a workspace may be moved about in it; the folder itself may not go.
+        let stays = |source: &Word, root: Root| source.kind == WordKind::Glob && root == Root::Workspace;
+        let (source, root) = found.find(|(source, root)| !stays(source, *root))?;
+        Some(format!("moving `{}` moves {} away", source.text, root.name()))
+    }
+
+    fn danger_of_rsync(self, arguments: &[Word]) -> Option<String> {
+        let deletes = |word: &Word| word.text.starts_with("--del");
+        let target = operands(arguments).last().filter(|_| arguments.iter().any(deletes))?;
+        let root = self.root(target).filter(|root| *root != Root::Workspace)?;
+        Some(format!("`--delete` into `{}` empties {}", target.text, root.name()))
+    }
+
+    /// The folder that must stay which a word names, or all that is in it.
+    fn root(self, target: &Word) -> Option<Root> {
+        let spot = self.resolve(target)?;
+        let is_user = spot.split('/').count() == 3 && (spot.starts_with("/home/") || spot.starts_with("/Users/"));
+        let root = path::absolute(self.roots.workspace, "");
+        let home = self.roots.home.map(|home| path::absolute(home, ""));
+        if spot == "/" {
+            Some(Root::Everything)
+        } else if spot == "~"
             || matches!(&spot[..], "/root" | "/home" | "/Users")
-            || depth == 3 && (spot.starts_with("/home/") || spot.starts_with("/Users/"));
-        let root = path::absolute(self.workspace, "");
-        let what = if spot == "/" {
-            "the whole file system"
-        } else if is_home {
-            "a home folder"
+            || is_user
+            || home == Some(spot.clone())
+        {
+            Some(Root::Home)
         } else if spot == root {
-            "the whole workspace"
-        } else if root.strip_prefix(&spot).is_some_and(|rest| rest.starts_with('/')) {
-            "a folder above the workspace"
+            Some(Root::Workspace)
+        } else if SYSTEM.contains(&&spot[..]) {
+            Some(Root::System)
         } else {
-            return None;
-        };
-        Some(format!("deleting `{target}` deletes {what}; name the files below it that must go"))
+            root.strip_prefix(&spot).is_some_and(|rest| rest.starts_with('/')).then_some(Root::Above)
+        }
     }
 
     /// The folder or file a word means: absolute or from `~`. A last part of stars means what holds it.
-    fn resolve(&self, word: &str) -> String {
-        let (start, rest) = self.start(word);
+    fn resolve(self, word: &Word) -> Option<String> {
+        if word.text.is_empty() {
+            return None;
+        }
+        let (start, rest) = self.start(word)?;
         let mut parts: Vec<&str> = Vec::new();
         for part in start.split('/').skip(1).chain(rest.split('/')) {
             match part {
@@ -141,41 +243,90 @@ impl Place<'_> {
                 part => parts.push(part),
             }
         }
-        while parts.last().is_some_and(|part| matches!(*part, "*" | ".*" | "**")) {
+        let is_known = word.kind == WordKind::Known;
+        while !is_known && parts.last().is_some_and(|part| matches!(*part, "*" | ".*" | "**" | "?*" | "*.*" | ".[!.]*"))
+        {
             parts.pop();
         }
         match (start.starts_with('~'), parts.is_empty()) {
-            (true, true) => "~".into(),
-            (true, false) => format!("~/{}", parts.join("/")),
-            (false, _) => format!("/{}", parts.join("/")),
+            (true, true) => Some("~".into()),
+            (true, false) => Some(format!("~/{}", parts.join("/"))),
+            (false, _) => Some(format!("/{}", parts.join("/"))),
         }
     }
 
-    /// What a word starts from, and the rest of it.
-    fn start<'w>(&'w self, word: &'w str) -> (&'w str, &'w str) {
-        for (name, from) in [("$HOME", "~"), ("${HOME}", "~"), ("$PWD", &self.folder), ("${PWD}", &self.folder)] {
-            if let Some(rest) = word.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with('/')) {
-                return (from, rest);
+    /// What a word starts from, and the rest of it; none if that is not known.
+    fn start<'w>(self, word: &'w Word) -> Option<(&'a str, &'w str)> {
+        let text = &word.text[..];
+        if word.tilde {
+            return Some(("~", text.split_once('/').map_or("", |(_, rest)| rest)));
+        }
+        if text.starts_with('/') {
+            return Some(("/", text));
+        }
+        if word.kind != WordKind::Unknown {
+            return Some((self.folder?, text));
+        }
+        let here = ["$PWD", "${PWD}", "$(pwd)", "`pwd`"].map(|name| (name, self.folder));
+        let names = [("$HOME", Some("~")), ("${HOME}", Some("~"))].into_iter().chain(here);
+        for (name, from) in names {
+            if let Some(rest) = text.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+                return Some((from?, rest));
             }
         }
-        match word.strip_prefix('~') {
-            Some(rest) => ("~", rest.split_once('/').map_or("", |(_, rest)| rest)),
-            None if word.starts_with('/') => ("/", word),
-            None => (&self.folder, word),
-        }
+        None
     }
 }
 
-fn is_recursive(word: &str) -> bool {
-    match word.strip_prefix("--") {
+/// Folders without which the system does not start.
+const SYSTEM: [&str; 16] = [
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/lib",
+    "/lib64",
+    "/proc",
+    "/sbin",
+    "/sys",
+    "/usr",
+    "/usr/bin",
+    "/usr/lib",
+    "/var",
+    "/Applications",
+    "/Library",
+    "/System",
+];
+
+/// The words that are no options.
+fn operands(arguments: &[Word]) -> impl Iterator<Item = &Word> {
+    let end = arguments.iter().position(|word| word.text == "--").unwrap_or(arguments.len());
+    let (front, after) = (&arguments[..end], arguments.get(end + 1..).unwrap_or_default());
+    front.iter().filter(|word| !word.text.starts_with('-')).chain(after)
+}
+
+fn is_recursive(arguments: &[Word], letters: &[char]) -> bool {
+    arguments.iter().take_while(|word| word.text != "--").any(|word| match word.text.strip_prefix("--") {
         Some(name) => !name.is_empty() && "recursive".starts_with(name),
-        None => word.strip_prefix('-').is_some_and(|signs| signs.contains(['r', 'R'])),
-    }
+        None => word.text.strip_prefix('-').is_some_and(|signs| signs.contains(letters)),
+    })
 }
 
-fn danger_of_dd(arguments: &[String]) -> Option<String> {
-    let disk = arguments.iter().filter_map(|word| word.strip_prefix("of=")).find(|target| is_disk(target))?;
+fn has_option(arguments: &[Word], letter: char, name: &str) -> bool {
+    arguments.iter().any(|word| match word.text.strip_prefix("--") {
+        Some(own) => own == name,
+        None => word.text.strip_prefix('-').is_some_and(|signs| signs.contains(letter)),
+    })
+}
+
+fn danger_of_dd(arguments: &[Word]) -> Option<String> {
+    let disk = arguments.iter().filter_map(|word| word.text.strip_prefix("of=")).find(|target| is_disk(target))?;
     Some(format!("it overwrites the disk {disk}"))
+}
+
+fn danger_of_disk(arguments: &[Word]) -> Option<String> {
+    let disk = operands(arguments).find(|target| is_disk(&target.text))?;
+    Some(format!("it overwrites the disk {}", disk.text))
 }
 
 fn is_disk(target: &str) -> bool {
@@ -187,6 +338,10 @@ fn is_disk(target: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn danger(command: &str, workspace: &str) -> Option<String> {
+        super::danger(command, &deed::read(command, workspace), Roots { workspace, home: Some("/data/ann") })
+    }
 
     #[test]
     fn ruin_is_refused_however_it_is_spelled() {
@@ -261,6 +416,35 @@ mod tests {
             ":(){ :|:& };:",
             ":() { : | : & } ; :",
             "bomb() {\n bomb | bomb &\n}; bomb",
+            "xargs rm -rf / < list",
+            "echo / | xargs rm -rf",
+            "printf '%s' ~ | xargs -n 1 rm -r -f",
+            "rm -rf /data/ann",
+            "rm -rf /etc",
+            "sudo rm -rf /usr/* /tmp/x",
+            "rm -rf /bin /lib",
+            "rm -rf /boot /var",
+            "rm -rf $'/'",
+            "$'\\x72m' -rf /",
+            "rm -rf \"`pwd`\"/*",
+            "for f in / /tmp; do rm -rf \"$f\"; done",
+            "rm -rf / <<EOF\n$(ls)\nEOF",
+            "cat <<EOF\n$(rm -rf /)\nEOF",
+            "(cd /; ls); rm -rf *",
+            "rm -rf / 'never closed",
+            "busybox rm -rf /",
+            "env X=1 nice rm -rf /",
+            "chmod -R 777 /",
+            "chmod -R 000 ~",
+            "chown -R nobody /etc",
+            "mv ~ /tmp/x",
+            "mv /* /tmp",
+            "mv /work/app /tmp",
+            "rsync -a --delete empty/ /",
+            "shred /dev/sda",
+            "wipefs -a /dev/nvme0n1",
+            "tee /dev/sda < image",
+            "cp image /dev/sda",
         ] {
             assert!(danger(command, "/work/app").is_some(), "{command}");
         }
@@ -308,6 +492,24 @@ mod tests {
             "dd if=/dev/sda of=/dev/null",
             "cat x > /dev/null",
             "f() { g | g & }; f",
+            "(cd /); rm -rf target",
+            "cd $BUILD && rm -rf *",
+            "rm -rf '$HOME'",
+            "rm -rf \"$TARGET\"",
+            "rm -rf '*'",
+            "rm -rf /etc/nginx/sites-enabled/x",
+            "rm -rf /var/tmp/x",
+            "chmod -R u+w .",
+            "chown -R me target",
+            "chmod 755 /",
+            "mv * ../old",
+            "mv src lib",
+            "mv a /",
+            "rsync -a --delete src/ backup/",
+            "rsync -a --delete src/ .",
+            "wipefs /dev/sda",
+            "shred secret.txt",
+            "echo / | xargs ls",
             "ls /",
         ] {
             assert_eq!(danger(command, "/work/app"), None, "{command}");

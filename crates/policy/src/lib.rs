@@ -1,30 +1,40 @@
 //! Pure permission decisions: may this call run, must a person be asked, or is it refused, and why.
 //!
-//! [`Policy::decide`] walks one ladder of [`Check`]s; the first that has an opinion decides, and its [`Opinion`]
-//! names the stage, the rule and the reason.
+//! [`Policy::decide`] takes a call apart (a command line into its commands and the files they use), lets the rules
+//! speak of every part, and follows the worst: a no before an ask before a yes. [`Policy::explain`] tells the way.
 //!
-//! What is absent: no I/O, no clock, no prompting; whoever asks does what the answer says. Paths are judged by
-//! their text: symbolic links are not followed, `~` is not expanded. Commands are cut at metacharacters, not
-//! parsed: what cannot be read for sure is never allowed by a pattern, and what a variable or a script would do
-//! is not known here. A search that starts above a denied folder is not caught by a rule on that folder.
+//! What is absent: no I/O, no clock, no prompting; whoever asks does what the answer says. Paths are judged by their
+//! text: symbolic links are not followed here (tools name the resolved path, too). What a script or a program does with
+//! its input is not known here: the sandbox is the second wall.
 
 mod arguments;
 mod ask;
+mod call;
 mod command;
 pub mod deed;
+mod example;
+mod explain;
 mod floor;
+mod host;
 mod mode;
 mod path;
+mod places;
 mod policy;
+mod predicate;
 pub mod programs;
 mod propose;
 mod rule;
-mod segments;
+mod ruling;
 pub mod shell;
-mod words;
+mod stock;
+mod subject;
 
-pub use ask::{Ask, Check, Opinion};
+pub use ask::{Ask, Check, Opinion, PartOpinion, Proposal};
+pub use example::planned;
+pub use explain::{ExplainedPart, ExplainedRule, Explanation};
 pub use floor::HardFloor;
-pub use mode::{EverydayMode, RulingMode};
+pub use places::Places;
 pub use policy::Policy;
-pub use rule::{AllowRules, AskRules, DenyRules, Grants, Rule, RuleError};
+pub use rule::{Choice, Rule, RuleError, RuleSpec, Source};
+pub use stock::built_in_rules;
+pub use subject::tool_name;

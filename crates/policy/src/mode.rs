@@ -1,61 +1,55 @@
 //! What the session's mode says of a call.
 //!
-//! `plan` and `bypass` rule over allow and ask rules; `default` and `accept-edits` only speak where no rule does.
+//! `plan` and `bypass` rule over allow and ask rules; `default` and `accept-edits` only speak where no rule does;
+//! `dont-ask` and `auto` decide who answers an ask: nobody, or a reviewing model.
 
-use crate::ask::{Ask, Check, Opinion};
+use crate::ask::Ask;
+use crate::call::Call;
+use crate::deed::{FileHow, Reach};
 use crate::path;
+use crate::places::Places;
 use windlass_kernel::{Access, PermissionMode, Verdict};
 
-/// `plan` refuses whatever changes something; `bypass` allows what no rule denies.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RulingMode;
-
-/// `default` lets readers look inside the workspace; `accept-edits` also lets files in it be written.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EverydayMode;
-
-impl Check for RulingMode {
-    fn check(&self, ask: &Ask) -> Option<Opinion> {
-        match ask.mode {
-            PermissionMode::Plan if ask.plan.access == Access::Write => Some(Opinion::new(
-                Verdict::Deny,
-                "mode",
-                "plan mode: nothing may be changed now; read what you need and give the plan as your answer, the person \
-                 will leave the mode when it may be carried out",
-            )),
-            PermissionMode::Bypass => {
-                let reason = "bypass mode allows what no rule denies and the hard floor does not refuse";
-                Some(Opinion::new(Verdict::Allow, "mode", reason))
-            }
-            _ => None,
-        }
+/// Why plan mode refuses the call; none: it changes nothing as far as can be told.
+pub(crate) fn refused_by_plan(call: &Call) -> Option<&'static str> {
+    if call.ask.mode != PermissionMode::Plan {
+        return None;
     }
+    let changes = match call.reading() {
+        None => call.ask.plan.access == Access::Write,
+        Some(reading) => {
+            let looks = |deed: &crate::deed::Deed| {
+                deed.reach == Reach::Looks && deed.files.iter().all(|file| file.how == FileHow::Read)
+            };
+            !reading.doubts.is_empty() || !reading.deeds.iter().all(looks)
+        }
+    };
+    changes.then_some(
+        "plan mode: nothing may be changed now; read what you need and give the plan as your answer, the person \
+         will leave the mode when it may be carried out",
+    )
 }
 
-impl Check for EverydayMode {
-    fn check(&self, ask: &Ask) -> Option<Opinion> {
-        let outside = ask.path_outside();
-        if ask.only_reads() {
-            return Some(match outside {
-                None => Opinion::new(Verdict::Allow, "mode", "it only reads, inside the workspace"),
-                Some(path) => {
-                    Opinion::new(Verdict::Ask, "mode", format!("it reads {path}, which is outside the workspace"))
-                }
-            });
-        }
-        let edits = ask.has_tag("fs.write") && !ask.executes() && !ask.has_tag("net") && !ask.plan.paths.is_empty();
-        if ask.mode != PermissionMode::AcceptEdits || !edits {
-            return None;
-        }
-        let protected = || ask.plan.paths.iter().find(|path| path::is_protected(path));
-        Some(match (outside, protected()) {
-            (Some(path), _) => {
-                Opinion::new(Verdict::Ask, "mode", format!("it writes {path}, which is outside the workspace"))
-            }
-            (None, Some(path)) => {
-                Opinion::new(Verdict::Ask, "mode", format!("it writes {path}, by which code may run later"))
-            }
-            (None, None) => Opinion::new(Verdict::Allow, "mode", "accept-edits mode: it writes inside the workspace"),
-        })
+/// What holds where no rule speaks: readers look inside the workspace; with accept-edits, files in it may be written.
+pub(crate) fn everyday(ask: &Ask, places: &Places) -> Option<(Verdict, String)> {
+    let outside = ask.path_outside();
+    if ask.only_reads() {
+        let absolute = |path: &String| path::absolute(ask.workspace, path);
+        let secret = ask.plan.paths.iter().find(|path| places.is_sensitive(ask.workspace, &absolute(path)));
+        return Some(match (secret, outside) {
+            (Some(path), _) => (Verdict::Ask, format!("it reads {path}, where secrets are kept")),
+            (None, Some(path)) => (Verdict::Ask, format!("it reads {path}, which is outside the workspace")),
+            (None, None) => (Verdict::Allow, "it only reads, inside the workspace".into()),
+        });
     }
+    let edits = ask.has_tag("fs.write") && !ask.executes() && !ask.has_tag("net") && !ask.plan.paths.is_empty();
+    if ask.mode != PermissionMode::AcceptEdits || !edits {
+        return None;
+    }
+    let protected = || ask.plan.paths.iter().find(|path| path::is_protected(path));
+    Some(match (outside, protected()) {
+        (Some(path), _) => (Verdict::Ask, format!("it writes {path}, which is outside the workspace")),
+        (None, Some(path)) => (Verdict::Ask, format!("it writes {path}, by which code may run later")),
+        (None, None) => (Verdict::Allow, "accept-edits mode: it writes inside the workspace".into()),
+    })
 }

@@ -24,6 +24,9 @@ const PROTECTED_NAMES: [&str; 18] = [
     "config.fish",
 ];
 const PROTECTED_FOLDERS: [&str; 2] = [".git", ".windlass"];
+/// Files that hide others from tools: who may write them may see all.
+const IGNORE_FILES: [&str; 6] =
+    [".windlassignore", ".aiignore", ".aiexclude", ".cursorignore", ".codeiumignore", ".geminiignore"];
 
 /// `path` made absolute from `workspace`, without `.`, `..` and doubled slashes.
 pub(crate) fn absolute(workspace: &str, path: &str) -> String {
@@ -54,46 +57,109 @@ pub(crate) fn inside(workspace: &str, path: &str) -> Option<String> {
     }
 }
 
-/// Whether writing `path` would change what runs later without being asked. Letter case does not hide a name.
+/// Whether writing `path` would change what runs later without being asked, or what is hidden from tools. No spelling
+/// that some file system takes for the same hides a name.
 pub(crate) fn is_protected(path: &str) -> bool {
-    let path = path.to_lowercase();
-    let name = path.rsplit('/').next().unwrap_or_default();
-    PROTECTED_NAMES.contains(&name) || path.split('/').any(|part| PROTECTED_FOLDERS.contains(&part))
+    let path = folded(path);
+    let mut parts = path.split('/').map(|part| part.trim_end_matches(['.', ' ']));
+    let is_name = |name: &str| PROTECTED_NAMES.contains(&name) || IGNORE_FILES.contains(&name);
+    parts.clone().next_back().is_some_and(is_name) || parts.any(|part| PROTECTED_FOLDERS.contains(&part))
+}
+
+/// `path` without what does not tell names apart everywhere: letter case, fullwidth forms, characters of no width.
+fn folded(path: &str) -> String {
+    let seen = path.chars().filter(|sign| !is_unseen(*sign)).map(|sign| match sign {
+        '\u{2024}' | '\u{fe52}' | '\u{3002}' | '\u{ff61}' => '.',
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(sign as u32 - 0xfee0).unwrap_or(sign),
+        sign => sign,
+    });
+    // Up first: letters such as the long s and ligatures only meet the plain ones there.
+    seen.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
+/// Whether a file system that folds names may leave the character out.
+fn is_unseen(sign: char) -> bool {
+    matches!(sign,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
 }
 
 /// A glob over paths: relative to the workspace, or absolute.
 #[derive(Clone, Debug)]
 pub(crate) struct PathPattern {
     is_absolute: bool,
+    /// From the home folder, which only who decides knows.
+    from_home: bool,
+    /// The folders in front that hold no special sign.
+    fixed: String,
     globs: GlobSet,
 }
 
 impl PathPattern {
     /// Reads a glob; says what is wrong with it and the way out.
     pub(crate) fn parse(text: &str) -> Result<PathPattern, String> {
-        if text.starts_with('~') {
-            return Err("`~` is not expanded here: write the absolute path".into());
+        let from_home = text.strip_prefix("~/");
+        if from_home.is_none() && text.starts_with('~') {
+            return Err("only `~/` is known, the home of who runs this: write the absolute path".into());
         }
+        let text = from_home.unwrap_or(text);
         if text.len() > 1 && text.ends_with('/') {
             return Err(format!("a rule matches files: write `{text}**` for everything below"));
         }
         let is_absolute = text.starts_with('/');
         let normal = normal_glob(text, is_absolute)?;
+        let folders = normal.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\']));
+        let fixed = folders.collect::<Vec<_>>().join("/");
         let mut globs = GlobSetBuilder::new();
         let folder = normal.strip_suffix("/**").filter(|folder| !folder.is_empty());
         for glob in [Some(normal.as_str()), folder].into_iter().flatten() {
             let glob = GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build();
             globs.add(glob.map_err(|error| format!("{} (escape a literal sign as in `[*]`)", error.kind()))?);
         }
-        Ok(PathPattern { is_absolute, globs: globs.build().map_err(|error| error.to_string())? })
+        let globs = globs.build().map_err(|error| error.to_string())?;
+        Ok(PathPattern { is_absolute, from_home: from_home.is_some(), fixed, globs })
     }
 
-    pub(crate) fn matches(&self, workspace: &str, path: &str) -> bool {
+    pub(crate) fn matches(&self, place: &Place, path: &str) -> bool {
         if self.is_absolute {
-            return self.globs.is_match(absolute(workspace, path));
+            return self.globs.is_match(absolute(place.workspace, path));
         }
-        inside(workspace, path).is_some_and(|relative| self.globs.is_match(relative))
+        let from = if self.from_home { place.home } else { Some(place.workspace) };
+        let path = absolute(place.workspace, path);
+        from.and_then(|from| inside(from, &path)).is_some_and(|relative| self.globs.is_match(relative))
     }
+
+    /// Whether anything at or below `folder` (absolute) could match.
+    pub(crate) fn reaches_into(&self, place: &Place, folder: &str) -> bool {
+        let from = match (self.is_absolute, self.from_home) {
+            (true, _) => "/",
+            (false, true) => match place.home {
+                Some(home) => home,
+                None => return false,
+            },
+            (false, false) => place.workspace,
+        };
+        let fixed = absolute(from, &self.fixed);
+        let is_below = |path: &str, folder: &str| {
+            folder == "/" || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        is_below(&fixed, folder) || is_below(folder, &fixed)
+    }
+
+    /// Whether the rule's own text names what makes `path` protected.
+    pub(crate) fn spells_protected(&self, text: &str, path: &str) -> bool {
+        let text = text.to_lowercase();
+        let parts = path.to_lowercase();
+        let named = parts.split('/').filter(|part| PROTECTED_NAMES.contains(part) || PROTECTED_FOLDERS.contains(part));
+        named.into_iter().all(|part| text.contains(part))
+    }
+}
+
+/// Where relative patterns start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub workspace: &'a str,
+    pub home: Option<&'a str>,
 }
 
 fn normal_glob(text: &str, is_absolute: bool) -> Result<String, String> {
@@ -151,6 +217,20 @@ mod tests {
         for path in [".git/hooks/pre-commit", "sub/.GIT/config", ".windlass/config.toml", "home/.bashrc", ".Zshrc"] {
             assert!(is_protected(path), "{path}");
         }
+        for path in [
+            ".g\u{200c}it/config",
+            "\u{feff}.git/hooks/x",
+            "\u{ff0e}\u{ff47}\u{ff49}\u{ff54}/config",
+            ".GI\u{200d}T/config",
+            ".bashr\u{2060}c",
+            ".windla\u{17f}\u{17f}/config.toml",
+            ".git./config",
+            ".git /config",
+            "a/.CursorIgnore",
+            ".windlassignore",
+        ] {
+            assert!(is_protected(path), "{path:?}");
+        }
         for path in [".gitignore", ".github/workflows/ci.yml", "src/git/mod.rs", "bashrc"] {
             assert!(!is_protected(path), "{path}");
         }
@@ -171,9 +251,12 @@ mod tests {
             ("{a,b}.txt", "b.txt", true),
             ("a[*].txt", "a*.txt", true),
             ("a[*].txt", "ab.txt", false),
+            ("~/notes/**", "/home/ann/notes/a", true),
+            ("~/notes/**", "notes/a", false),
         ] {
             let pattern = PathPattern::parse(glob).unwrap();
-            assert_eq!(pattern.matches("/work/app", path), expected, "{glob} on {path}");
+            let place = Place { workspace: "/work/app", home: Some("/home/ann") };
+            assert_eq!(pattern.matches(&place, path), expected, "{glob} on {path}");
         }
     }
 }

@@ -1,78 +1,121 @@
-//! The narrowest rules that "always" would add for a call, and how a rule is written on a command line.
+//! The narrowest rules that "always" would add for a call, what else they would cover, and how a rule is written.
 
 use crate::arguments::canonical;
-use crate::ask::Ask;
+use crate::ask::{Ask, Proposal};
+use crate::call::Call;
+use crate::deed::{Deed, Reach};
 use crate::path;
-use crate::rule::{Call, Rule};
-use crate::words::{Word, simple};
+use crate::predicate::Fit;
+use crate::rule::{Choice, Rule, Source};
+use crate::ruling::{Ruling, Subject};
+use crate::shell::{Word, WordKind};
+use windlass_kernel::Verdict;
 
 /// Programs whose second word names what they do, so that the two together say enough for a rule.
-const WITH_SUBCOMMAND: [&str; 20] = [
-    "cargo",
-    "git",
-    "npm",
-    "pnpm",
-    "yarn",
+const WITH_SUBCOMMAND: [&str; 23] = [
+    "apt",
+    "brew",
     "bun",
-    "go",
-    "pip",
-    "uv",
-    "poetry",
+    "cargo",
     "docker",
-    "kubectl",
-    "gh",
-    "make",
-    "just",
-    "rustup",
     "dotnet",
+    "gh",
+    "git",
+    "go",
     "gradle",
+    "helm",
+    "just",
+    "kubectl",
+    "make",
     "mvn",
+    "npm",
+    "pip",
+    "pnpm",
+    "poetry",
+    "rustup",
     "terraform",
+    "uv",
+    "yarn",
 ];
 /// Second words that run or set up whatever is given to them: no prefix.
-const RUNS_ANYTHING: [&str; 12] = [
-    "run",
-    "exec",
-    "x",
-    "dlx",
-    "config",
-    "submodule",
-    "rebase",
-    "bisect",
-    "filter-branch",
+const RUNS_ANYTHING: [&str; 15] = [
     "alias",
     "api",
+    "bisect",
+    "config",
+    "dlx",
+    "exec",
+    "explore",
     "extension",
+    "filter-branch",
+    "install",
+    "rebase",
+    "run",
+    "submodule",
+    "tool",
+    "x",
 ];
 /// Characters of the arguments beyond which an exact rule is no use to anybody.
 const EXACT_ARGUMENTS: usize = 200;
 
-/// Rules that would allow this call from now on, narrowest first; none where no pattern could do so safely.
-pub(crate) fn propose(ask: &Ask) -> Vec<String> {
-    let wishes = match ask.command() {
-        Some(command) => for_command(ask.tool, command),
-        None if ask.executes() => Vec::new(),
-        None if !ask.plan.paths.is_empty() => vec![for_paths(ask)],
-        None => for_arguments(ask),
+/// Rules that would allow this call from now on, narrowest first; none where no pattern could do so safely, or where it
+/// would take more than one.
+pub(crate) fn propose(call: &Call, rulings: &[Ruling]) -> Vec<Proposal> {
+    let mut asking = rulings.iter().filter(|ruling| ruling.verdict == Verdict::Ask);
+    let (Some(ruling), None) = (asking.next(), asking.next()) else { return vec![] };
+    if ruling.doubtful {
+        return vec![];
+    }
+    let wishes = match &ruling.subject {
+        Subject::Deed(deed) => for_deed(call.ask, deed),
+        Subject::File { path: Some(path), and_below: false, reads, .. } => vec![for_file(call.ask, path, *reads)],
+        Subject::Whole if !call.ask.plan.paths.is_empty() && !call.ask.executes() => vec![for_paths(call.ask)],
+        Subject::Whole if !call.ask.executes() => for_arguments(call),
+        _ => vec![],
     };
-    let call = Call::new(ask);
-    wishes.into_iter().filter(|wish| Rule::parse(wish).is_ok_and(|rule| rule.allows(&call))).collect()
+    let allows = |proposal: &Proposal| {
+        let rule = Rule::deciding(&proposal.rule, Choice::Allow, Source::Session);
+        rule.is_ok_and(|rule| ruling.part().is_some_and(|part| rule.fit(call, part) == Fit::Sure))
+    };
+    wishes.into_iter().filter(allows).collect()
 }
 
-fn for_command(tool: &str, command: &str) -> Vec<String> {
-    let Some(words) = simple(command) else { return Vec::new() };
+fn for_deed(ask: &Ask, deed: &Deed) -> Vec<Proposal> {
+    if deed.argv.iter().any(|word| word.kind == WordKind::Unknown) {
+        return vec![];
+    }
     // Tools of other names take their command as arguments: only the capability's rules read commands.
-    let tool = if tool == "bash" { "bash" } else { "exec" };
-    vec![match prefix(&words) {
-        Some(prefix) => format!("{tool}({}:*)", written(prefix)),
-        None => format!("{tool}({})", written(&words)),
-    }]
+    let tool = if ask.tool == "bash" { "bash" } else { "exec" };
+    let words = written(&deed.argv);
+    let has_glob = deed.argv.iter().any(|word| word.kind == WordKind::Glob);
+    let exact = Proposal { rule: format!("{tool}({words})"), covers: "nothing but exactly this command".into() };
+    let prefix = prefix(deed).map(|prefix| {
+        let words = written(prefix);
+        let limit = "not with options that write elsewhere or run other programs";
+        Proposal {
+            rule: format!("{tool}({words}:*)"),
+            covers: format!("every `{words} …`, with any further words ({limit})"),
+        }
+    });
+    match (prefix, has_glob) {
+        (Some(prefix), _) => vec![prefix],
+        (None, true) => vec![],
+        (None, false) => vec![exact],
+    }
 }
 
-/// The words that say what kind of command this is, where that is known.
-fn prefix(words: &[Word]) -> Option<&[Word]> {
-    let text = |at: usize| words.get(at).map(|word| &word.text[..]).filter(|text| !text.starts_with('-'));
-    let (program, second) = (text(0)?, text(1)?);
+/// The words that say what kind of command this is, where that is known: never of a wrapper or an interpreter.
+fn prefix(deed: &Deed) -> Option<&[Word]> {
+    if !deed.sharp.is_empty() {
+        return None;
+    }
+    let words = &deed.argv;
+    let text = |at: usize| words.get(at).and_then(Word::value).filter(|text| !text.starts_with('-'));
+    let program = text(0)?;
+    if deed.reach == Reach::Looks && !WITH_SUBCOMMAND.contains(&program) {
+        return Some(&words[..1]);
+    }
+    let second = text(1)?;
     let is_script = matches!(program, "npm" | "pnpm" | "yarn" | "bun") && second == "run";
     if is_script {
         return text(2).map(|_| &words[..3]);
@@ -92,17 +135,24 @@ fn quoted(word: &str) -> String {
     };
     match word {
         word if !word.is_empty() && word.chars().all(is_plain) => word.into(),
-        word if word.contains('\'') => format!("\"{word}\""),
-        word => format!("'{word}'"),
+        word => shell_word(word),
     }
 }
 
-fn for_paths(ask: &Ask) -> String {
+fn for_file(ask: &Ask, path: &str, reads: bool) -> Proposal {
+    let path = escaped(ask.workspace, path);
+    let (rule, verb) = if reads { ("read", "reading") } else { ("edit", "writing") };
+    Proposal { rule: format!("{rule}({path})"), covers: format!("{verb} this file by any tool") }
+}
+
+fn for_paths(ask: &Ask) -> Proposal {
     let paths: Vec<String> = ask.plan.paths.iter().map(|path| escaped(ask.workspace, path)).collect();
-    match &paths[..] {
+    let rule = match &paths[..] {
         [path] => format!("{}({path})", ask.tool),
         paths => format!("{}({{{}}})", ask.tool, paths.join(",")),
-    }
+    };
+    let covers = if ask.has_tag("fs.write") { "writing anything to it" } else { "every look at it" };
+    Proposal { rule, covers: covers.into() }
 }
 
 fn escaped(workspace: &str, path: &str) -> String {
@@ -111,11 +161,19 @@ fn escaped(workspace: &str, path: &str) -> String {
     if escaped.starts_with('~') { format!("./{escaped}") } else { escaped }
 }
 
-fn for_arguments(ask: &Ask) -> Vec<String> {
+fn for_arguments(call: &Call) -> Vec<Proposal> {
+    let ask = call.ask;
+    if let Some(host) = call.host().filter(|_| ask.tool == "web_fetch") {
+        let covers = format!("every page of {host}");
+        return vec![Proposal { rule: format!("{}(domain:{host})", ask.tool), covers }];
+    }
     let arguments = canonical(ask.input);
-    let exact =
-        (arguments.len() <= EXACT_ARGUMENTS && !arguments.contains('*')).then(|| format!("{}({arguments})", ask.tool));
-    exact.into_iter().chain([ask.tool.to_string()]).collect()
+    let exact = (arguments.len() <= EXACT_ARGUMENTS && !arguments.contains('*')).then(|| Proposal {
+        rule: format!("{}({arguments})", ask.tool),
+        covers: "nothing but exactly these arguments".into(),
+    });
+    let whole = Proposal { rule: ask.tool.into(), covers: format!("every call of {}", ask.tool) };
+    exact.into_iter().chain([whole]).collect()
 }
 
 /// `text` as one word of a POSIX shell.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use windlass_kernel::{Access, CallPlan, PermissionMode, Verdict};
-use windlass_policy::{Ask, Opinion, Policy};
+use windlass_policy::{Ask, Opinion, Policy, Proposal};
 
 use PermissionMode::{AcceptEdits, Bypass, Default as Plain, Plan};
 use Verdict::{Allow, Ask as Asks, Deny};
@@ -50,6 +50,10 @@ fn decide(policy: &Policy, mode: PermissionMode, call: &Call) -> Opinion {
     decide_with(policy, mode, &[], true, call)
 }
 
+fn written(proposed: Vec<Proposal>) -> Vec<String> {
+    proposed.into_iter().map(|proposal| proposal.rule).collect()
+}
+
 #[test]
 fn s0_22_every_call_is_allowed_asked_or_denied_with_a_reason() {
     let policy = policy(&["bash(cargo test:*)", "edit(src/**)"], &["bash(rm:*)"], &["bash(cargo publish:*)"]);
@@ -66,15 +70,16 @@ fn s0_22_every_call_is_allowed_asked_or_denied_with_a_reason() {
     ]
     .iter()
     .map(|call| {
-        let Opinion { verdict, stage, rule, reason, proposed } = decide(&policy, Plain, call);
+        let Opinion { verdict, stage, rule, reason, proposed, .. } = decide(&policy, Plain, call);
+        let proposed = written(proposed);
         format!("{verdict:?} | {stage} | {} | {reason} | {proposed:?}", rule.unwrap_or_default())
     })
     .collect();
     insta::assert_snapshot!(rows.join("\n"), @r#"
     Allow | rule | bash(cargo test:*) | the rule `bash(cargo test:*)` allows it | []
-    Ask | default |  | it runs a command | ["bash(cargo build:*)"]
-    Ask | rule | bash(cargo publish:*) | the rule `bash(cargo publish:*)` wants a person to be asked | ["bash(cargo publish:*)"]
-    Deny | rule | bash(rm:*) | the rule `bash(rm:*)` denies it; do without it or tell the person what you need | []
+    Ask | default |  | no rule allows `cargo build` | ["bash(cargo build:*)"]
+    Ask | rule | bash(cargo publish:*) | `cargo publish --dry-run`: the rule `bash(cargo publish:*)` wants a person to be asked | ["bash(cargo publish:*)"]
+    Deny | rule | bash(rm:*) | `rm -rf x`: the rule `bash(rm:*)` denies it; do not try it again, do without it or tell the person what you need | []
     Deny | floor |  | refused in every mode: deleting `/` deletes the whole file system; name the files below it that must go | []
     Allow | mode |  | it only reads, inside the workspace | []
     Ask | mode |  | it reads /etc/passwd, which is outside the workspace | ["read(/etc/passwd)"]
@@ -87,7 +92,10 @@ fn s0_22_every_call_is_allowed_asked_or_denied_with_a_reason() {
 fn s0_25_a_denial_has_words_for_the_model() {
     let denied = decide(&policy(&[], &["bash(curl:*)"], &[]), Plain, &bash("sudo curl x"));
     assert_eq!((denied.verdict, denied.rule.as_deref()), (Deny, Some("bash(curl:*)")));
-    assert_eq!(denied.reason, "the rule `bash(curl:*)` denies it; do without it or tell the person what you need");
+    assert_eq!(
+        denied.reason,
+        "`sudo curl x`: the rule `bash(curl:*)` denies it; do not try it again, do without it or tell the person what you need"
+    );
 }
 
 #[test]
@@ -111,7 +119,8 @@ fn s0_26_what_may_do_harm_needs_a_person() {
         (edit("sub/.GIT/config"), Asks, Asks, Deny, Allow),
         (edit(".windlass/config.toml"), Asks, Asks, Deny, Allow),
         (edit(".bashrc"), Asks, Asks, Deny, Allow),
-        (bash("ls"), Asks, Asks, Deny, Allow),
+        (bash("ls"), Asks, Asks, Asks, Allow),
+        (bash("make"), Asks, Asks, Deny, Allow),
         (bash("rm -rf /"), Deny, Deny, Deny, Deny),
         (fetch, Asks, Asks, Asks, Allow),
         (unknown, Asks, Asks, Deny, Allow),
@@ -136,7 +145,8 @@ fn the_ladder_is_read_from_the_top() {
         (Bypass, &[], "git push", (Allow, "mode")),
         (Bypass, &[], "rm x", (Deny, "rule")),
         (Bypass, &wide, "rm -rf ~", (Deny, "floor")),
-        (Plan, &wide, "ls", (Deny, "mode")),
+        (Plan, &wide, "ls", (Allow, "rule")),
+        (Plan, &wide, "make", (Deny, "mode")),
     ] {
         let opinion = decide_with(&all, mode, grants, true, &bash(command));
         assert_eq!((opinion.verdict, &opinion.stage[..]), expected, "{command} in {mode:?}");
@@ -203,13 +213,13 @@ fn s4_22_headless_ask_becomes_deny() {
     })
     .collect();
     insta::assert_snapshot!(rows.join("\n"), @r#"
-    bash needs approval and nobody can be asked here (it runs a command); allow it with --allow 'bash(cargo test:*)' or --yes
-    bash needs approval and nobody can be asked here (it runs a command); no rule can allow a command with shell operators: run its parts one by one, or use --yes
-    bash needs approval and nobody can be asked here (it runs a command); allow it with --allow 'bash(echo "it'\''s")' or --yes
+    bash needs approval and nobody can be asked here (no rule allows `cargo test --all`); allow it with --allow 'bash(cargo test:*)' or --yes
+    bash needs approval and nobody can be asked here (no rule allows `cargo test`); allow each of its commands by a rule of its own, run them one by one, or use --yes
+    bash needs approval and nobody can be asked here (no rule allows `echo "it's"`); allow it with --allow 'bash(echo:*)' or --yes
     edit needs approval and nobody can be asked here (it writes files); allow it with --allow 'edit(src/a b.rs)' or --yes
     read needs approval and nobody can be asked here (it reads /etc/hosts, which is outside the workspace); allow it with --allow 'read(/etc/hosts)' or --yes
     deploy needs approval and nobody can be asked here (it may change something); allow it with --allow 'deploy({"to":"prod"})' or --yes
-    bash needs approval and nobody can be asked here (the rule `bash(git push:*)` wants a person to be asked); take the ask rule 'bash(git push:*)' out, or use --yes
+    bash needs approval and nobody can be asked here (`git push`: the rule `bash(git push:*)` wants a person to be asked); take the ask rule 'bash(git push:*)' out, or use --yes
     "#);
 }
 
@@ -220,11 +230,11 @@ fn always_proposes_the_narrowest_useful_rule() {
         (bash("git commit -m 'a b'"), &["bash(git commit:*)"]),
         (bash("npm run build --x"), &["bash(npm run build:*)"]),
         (bash("npm run"), &["bash(npm run)"]),
-        (bash("git -C x status"), &["bash(git -C x status)"]),
+        (bash("git -C x status"), &["bash(git status:*)"]),
         (bash("git config user.name x"), &["bash(git config user.name x)"]),
-        (bash("ls -la *.rs"), &["bash(ls -la '*.rs')"]),
-        (bash("ls *"), &["bash(ls '*')"]),
-        (bash("echo \"it's\""), &["bash(echo \"it's\")"]),
+        (bash("ls -la *.rs"), &["bash(ls:*)"]),
+        (bash("ls *"), &["bash(ls:*)"]),
+        (bash("echo \"it's\""), &["bash(echo:*)"]),
         (bash("python script.py --x"), &["bash(python script.py --x)"]),
         (bash("sudo cargo test"), &["bash(sudo cargo test)"]),
         (bash("find src -delete"), &["bash(find src -delete)"]),
@@ -240,7 +250,8 @@ fn always_proposes_the_narrowest_useful_rule() {
         (call("t", Access::Write, &[], &[], json!({"a": "*"})), &["t"]),
         (call("shell", Access::Write, &["exec"], &[], json!({"command": "cargo test"})), &["exec(cargo test:*)"]),
     ] {
-        assert_eq!(decide(&Policy::default(), Plain, &call).proposed, rules(expected), "{} {}", call.tool, call.input);
+        let proposed = written(decide(&Policy::default(), Plain, &call).proposed);
+        assert_eq!(proposed, rules(expected), "{} {}", call.tool, call.input);
     }
 }
 
@@ -310,19 +321,33 @@ fn any_command() -> impl Strategy<Value = String> {
     prop_oneof![prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat()), any::<String>()]
 }
 
-/// Whether a shell would act on any sign of `command` that stands outside quotes, or on a quote that does not close.
-fn is_more_than_words(command: &str) -> bool {
-    let mut quote = None;
-    for sign in command.chars() {
+/// Whether bash would compute something in `command`: a substitution or a variable outside of single quotes.
+fn is_computed(command: &str) -> bool {
+    let (mut quote, mut escaped) = (None, false);
+    let begins = |sign: Option<&char>| sign.is_some_and(|sign| sign.is_ascii_alphanumeric() || "_({".contains(*sign));
+    let mut signs = command.chars().peekable();
+    while let Some(sign) = signs.next() {
         match (quote, sign) {
+            _ if std::mem::take(&mut escaped) => {}
+            (None | Some('"'), '\\') => escaped = true,
             (None, '\'' | '"') => quote = Some(sign),
             (Some(open), sign) if open == sign => quote = None,
-            (Some('"'), '$' | '`' | '\\') | (_, '\n') => return true,
-            (None, ';' | '&' | '|' | '<' | '>' | '$' | '\\' | '`' | '(' | ')' | '{' | '}' | '!') => return true,
+            (None | Some('"'), '`') => return true,
+            (None | Some('"'), '$') if begins(signs.peek()) => return true,
+            // What stands behind it is no command any more.
+            (None, '#') => return false,
             _ => {}
         }
     }
-    quote.is_some()
+    false
+}
+
+fn strength(verdict: Verdict) -> u8 {
+    match verdict {
+        Allow => 0,
+        Asks => 1,
+        _ => 2,
+    }
 }
 
 proptest! {
@@ -340,10 +365,11 @@ proptest! {
     }
 
     #[test]
-    fn an_allow_pattern_never_allows_shell_operators(command in any_command(), tail in any_command()) {
+    fn an_allow_pattern_never_allows_what_is_computed(command in any_command(), tail in any_command()) {
         let policy = policy(&["bash(cargo test:*)", "bash(cargo *)", "bash(rm:*)", "bash(find:*)"], &[], &[]);
         for command in [command, format!("cargo test {tail}")] {
-            if is_more_than_words(&command) {
+            // A value that is computed and goes nowhere is nothing: `a=$HOME; cargo test`.
+            if is_computed(&command) && !command.contains('=') {
                 prop_assert_ne!(decide(&policy, Plain, &bash(&command)).verdict, Allow);
             }
         }
@@ -356,7 +382,7 @@ proptest! {
         for deny in ["bash(sudo:*)", "bash", "bash(cargo test)", "edit(**)"] {
             let after = decide(&policy(&["bash"], &["bash(rm:*)", deny], &["bash(cargo:*)"]), mode, &bash(&command));
             prop_assert!(before != Deny || after.verdict == Deny);
-            prop_assert!(after.verdict == Deny || after.verdict == before);
+            prop_assert!(strength(after.verdict) >= strength(before), "{after:?}");
         }
     }
 
@@ -364,7 +390,7 @@ proptest! {
     fn a_proposed_rule_allows_its_call_when_granted(command in any_command(), path in "[a-z~*\\[\\]{}., /]{1,12}") {
         for call in [bash(&command), edit(&path)] {
             let opinion = decide(&Policy::default(), Plain, &call);
-            for rule in opinion.proposed {
+            for rule in written(opinion.proposed) {
                 let again = decide_with(&Policy::default(), Plain, std::slice::from_ref(&rule), true, &call);
                 prop_assert_eq!(again.verdict, Allow, "{}", rule);
             }

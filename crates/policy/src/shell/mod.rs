@@ -4,11 +4,30 @@
 //! command) is an unknown word; what cannot be parsed is a doubt about the whole, and the commands that could be found
 //! all the same are there for rules that deny.
 
+mod agree;
+mod ansi;
+mod brace;
+mod flat;
+mod heredoc;
+mod lex;
+mod loops;
+mod outline;
 mod parse;
+mod redirects;
+mod signs;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod word;
 
+pub use outline::tree;
 pub use parse::{MAX_BYTES, script, words};
 
 use std::ops::Range;
+
+/// What is said of a command line that goes deeper than it is followed.
+pub(crate) const NESTS_DEEPER: &str = "nests deeper";
 
 /// Everything a command line would start, in the order of its text; commands within words, blocks and subshells, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +50,9 @@ pub struct Simple {
     pub input: Input,
     /// It runs in a subshell, a pipe's part or a substitution: its `cd` does not outlive it. Counted in levels.
     pub depth: u32,
+    /// The subshells it runs in, outermost first, each by a number of its own: two commands share a folder only where
+    /// these are the same.
+    pub scope: Vec<u32>,
 }
 
 /// A word after quote removal and brace expansion.

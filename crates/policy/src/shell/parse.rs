@@ -1,17 +1,75 @@
 //! Text to [`Script`].
 
-use super::{Script, Word};
+use super::syntax::Syntax;
+use super::{Script, Word, WordKind, agree, flat, lex, signs, walk};
 
 /// Bytes of a command line that are parsed; a longer one is a doubt.
 pub const MAX_BYTES: usize = 64 * 1024;
+/// Doubts that are told.
+pub(super) const MAX_DOUBTS: usize = 16;
 
 /// Takes `text` apart; never fails: what is not known is said in its doubts.
 pub fn script(text: &str) -> Script {
-    Script { commands: vec![], doubts: vec![format!("{} bytes are not parsed", text.len())] }
+    if text.len() > MAX_BYTES {
+        let doubt =
+            format!("it is {} bytes long, of which no more than {MAX_BYTES} are read; write a script file", text.len());
+        return Script { commands: vec![], doubts: vec![doubt] };
+    }
+    let lexed = lex::lex(text);
+    let mut script = parsed(text, &lexed).unwrap_or_else(|doubt| {
+        let mut script = Script { doubts: vec![doubt], ..Script::default() };
+        add_flat(text, &lexed, &mut script);
+        script
+    });
+    script.doubts.splice(0..0, signs::doubts(text));
+    script.doubts.iter_mut().for_each(|doubt| doubt.insert_str(0, "it "));
+    script
+}
+
+fn parsed(text: &str, lexed: &lex::Lexed) -> Result<Script, String> {
+    if let Some(failure) = lexed.failure.clone().filter(|_| lexed.endless) {
+        return Err(failure);
+    }
+    let syntax = Syntax::of(text)?;
+    let mut script = walk::walk(text, &syntax, lexed);
+    if let Some(doubt) = lexed.failure.clone().or_else(|| misread(text, &syntax, lexed)) {
+        script.doubts.insert(0, doubt);
+        add_flat(text, lexed, &mut script);
+    }
+    Ok(script)
+}
+
+/// Where the parser is wrong, or may be.
+fn misread(text: &str, syntax: &Syntax, lexed: &lex::Lexed) -> Option<String> {
+    let shown = |at: usize| {
+        let rest: String = text[at..].chars().take_while(|sign| *sign != '\n').take(24).collect();
+        format!("byte {at}, `{rest}`")
+    };
+    if let Some((at, _)) = syntax.errors.first() {
+        return Some(format!("cannot be parsed at {}", shown(*at)));
+    }
+    let at = agree::disagreement(text, syntax, lexed)?;
+    Some(format!("can be read in two ways at {}", shown(at)))
+}
+
+fn add_flat(text: &str, lexed: &lex::Lexed, script: &mut Script) {
+    let room = walk::MAX_COMMANDS.saturating_sub(script.commands.len());
+    for command in flat::commands(text, lexed, room) {
+        if !script.commands.iter().any(|own| own.words == command.words && own.redirects == command.redirects) {
+            script.commands.push(command);
+        }
+    }
 }
 
 /// The words of one simple command without assignments, redirections or anything to be computed; none if it is more.
 pub fn words(text: &str) -> Option<Vec<Word>> {
     let script = script(text);
-    script.commands.into_iter().next().map(|command| command.words)
+    let [command] = &script.commands[..] else { return None };
+    let bare = command.assignments.is_empty() && command.redirects.is_empty() && command.depth == 0;
+    let plain = bare && script.doubts.is_empty() && command.input == super::Input::Inherited;
+    let whole = text.trim_matches([' ', '\t', '\n']) == &text[command.span.clone()];
+    let known = !command.words.is_empty() && command.words.iter().all(|word| word.kind == WordKind::Known);
+    // The keyword is no word of the command.
+    let timed = known && text.split_whitespace().next() == Some("time") && command.words[0].text != "time";
+    (plain && whole && known && !timed).then(|| command.words.clone())
 }
