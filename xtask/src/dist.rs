@@ -1,6 +1,7 @@
 //! `cargo xtask dist`: the archive that is handed out, and a look at whether what is in it works.
 
 use crate::flags::Flags;
+use crate::machine;
 use crate::project::{Project, output, run as run_command};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -9,13 +10,14 @@ use std::process::Command;
 /// What goes into the archive beside the binary.
 const PAPERS: [&str; 3] = ["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
 /// With everything the command can do.
-const BUILD: [&str; 7] = ["build", "--profile", "dist", "--package", "windlass-cli", "--features", "otel"];
+const BUILD: [&str; 7] = ["build", "--profile", "dist", "--package", "windlass-cli", "--features", "otel,wasm"];
 /// Largest binary we promise, in MB.
 const PROMISED_MB: f64 = 40.0;
 
 pub fn run(args: &[String]) -> Result<()> {
     Flags::new("dist", args).end("no arguments")?;
     let project = Project::find()?;
+    machine::components()?;
     run_command(project.cargo().args(BUILD))?;
     let binary = project.built("dist", "windlass");
     let version = version(&binary)?;

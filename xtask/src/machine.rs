@@ -2,10 +2,20 @@
 
 use crate::project::{self, is_installed};
 use anyhow::{Context, Result, bail};
+use std::path::Path;
 use std::process::Command;
 
 /// Programs that must be there, and the Debian packages they come in.
-const NEEDED: [(&str, &str); 3] = [("cc", "build-essential"), ("git", "git"), ("python3", "python3")];
+const NEEDED: [(&str, &str); 5] = [
+    ("cc", "build-essential"),
+    ("git", "git"),
+    ("python3", "python3"),
+    ("bwrap", "bubblewrap"),
+    ("setpriv", "util-linux"),
+];
+
+/// The target of WebAssembly components.
+const COMPONENTS: &str = "wasm32-wasip2";
 
 /// Puts everything in place that building and testing needs.
 pub fn prepare() -> Result<()> {
@@ -21,7 +31,18 @@ pub fn prepare() -> Result<()> {
                 .with_context(|| format!("cargo has no `{program}`: install {component}"))?;
         }
     }
-    Ok(())
+    components()
+}
+
+/// What components are built with: the standard library for their target.
+pub fn components() -> Result<()> {
+    let library = project::output(Command::new("rustc").args(["--print", "target-libdir", "--target", COMPONENTS]))?;
+    if Path::new(library.trim()).is_dir() {
+        return Ok(());
+    }
+    let mut rustup = Command::new("rustup");
+    project::run(rustup.args(["target", "add", COMPONENTS]))
+        .with_context(|| format!("rustc has no target {COMPONENTS}: install its standard library"))
 }
 
 /// Installs Debian packages, as root or by sudo without a question.

@@ -16,6 +16,7 @@ mod sim;
 mod spec;
 mod test;
 mod tidy;
+mod walls;
 
 use anyhow::{Result, bail};
 use std::process::ExitCode;
@@ -23,7 +24,7 @@ use std::process::ExitCode;
 /// A chore: its name, what it does, and its door.
 type Chore = (&'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 10] = [
+const CHORES: [Chore; 11] = [
     ("demo", "watch an agent change a file, without a key", demo::run),
     ("test", "set up the machine, then check everything", test::run),
     ("docs", "run the commands of the README and the guide", docs::run),
@@ -32,6 +33,7 @@ const CHORES: [Chore; 10] = [
     ("sim", "let chance at the kernel", sim::run),
     ("crash", "kill the agent at random and look what is lost", crash::run),
     ("faults", "play the model's bad days against the command", faults::run),
+    ("walls", "try to get through the sandbox", walls::run),
     ("bench", "measure what the agent costs, beside the floor", bench::run),
     ("dist", "build the archive that is handed out", dist::run),
 ];

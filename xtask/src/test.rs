@@ -2,7 +2,7 @@
 
 use crate::mock::Mock;
 use crate::project::{self, Project, shown};
-use crate::{clients, crash, docs, faults, machine, sim, tidy};
+use crate::{clients, crash, docs, faults, machine, sim, tidy, walls};
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use std::time::Instant;
 /// Seeds of the short simulation.
 const SIM_RUNS: &str = "2000";
 /// What the command can do beyond its default, so that all of it is tested.
-const WHOLE: [&str; 2] = ["--features", "windlass-cli/otel"];
+const WHOLE: [&str; 2] = ["--features", "windlass-cli/otel,windlass-cli/wasm"];
 /// Kills of the short crash test.
 const CRASH_KILLS: &str = "40";
 
@@ -27,12 +27,13 @@ const HELD: Sum = Sum { passed: 1, failed: 0 };
 
 type Stage = (&'static str, fn(&Project) -> Result<Sum>);
 
-const STAGES: [Stage; 13] = [
+const STAGES: [Stage; 14] = [
     ("set-up", set_up),
     ("formatting", formatting),
     ("clippy", clippy),
     ("tidy", |_| tidy::run(&[]).map(|()| HELD)),
     ("tests", tests),
+    ("walls", |project| walls::check(project).map(|()| HELD)),
     ("doc tests", doc_tests),
     ("programs and examples", programs),
     ("the docs' commands", |project| docs::check(project).map(|sum| Sum { passed: sum.passed, failed: sum.failed })),

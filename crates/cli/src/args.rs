@@ -1,7 +1,7 @@
 //! The command line as it is typed. What the flags amount to, together with the configuration, is in `settings`.
 
 use crate::exit;
-use crate::keys::EFFORTS;
+use crate::keys::{EFFORTS, MAX_PAGE_BYTES};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -127,7 +127,7 @@ fn dollars(text: &str) -> Result<f64, String> {
     amount.ok_or_else(|| "give US dollars from 0 to 1000000, for example 0.50".to_owned())
 }
 
-pub const MODES: [&str; 4] = ["default", "accept-edits", "plan", "bypass"];
+pub const MODES: [&str; 6] = ["default", "accept-edits", "plan", "auto", "dont-ask", "bypass"];
 pub const LOCALES: [&str; 2] = ["en", "zh"];
 pub const FSYNC: [&str; 2] = ["effects", "always"];
 
@@ -180,6 +180,15 @@ pub enum Noun {
         #[command(subcommand)]
         verb: ToolVerb,
     },
+    /// Ask the permission policy: why, whether, and what it would have said
+    Policy {
+        #[command(subcommand)]
+        verb: PolicyVerb,
+    },
+    /// Look at what this folder brings (.windlass, git settings that run programs), and trust it
+    Trust(TrustWish),
+    /// Fetch a page behind the checks of the web_fetch tool
+    Fetch(PageWish),
     /// List models, ask the providers for new ones, or try one out
     Models {
         #[command(subcommand)]
@@ -226,6 +235,42 @@ pub enum By {
     Model,
     /// A line an agent
     Agent,
+}
+
+/// Which page is fetched, and how far that may reach.
+#[derive(Clone, Debug, Args)]
+pub struct PageWish {
+    pub url: String,
+    /// A host that may be reached: docs.rs, *.rust-lang.org, pages.lan:8080, 127.0.0.1, 10.0.0.0/8, or * for any public
+    /// host; may be repeated
+    #[arg(long, value_name = "HOST", value_delimiter = ',')]
+    pub allow_host: Vec<String>,
+    /// Answer look-ups of a host with these addresses, one after the other; A+B is one answer of two; may be repeated
+    #[arg(long, value_name = "HOST=ADDR,…")]
+    pub resolve: Vec<String>,
+    /// As one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Bytes of the page that are read
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_PAGE_BYTES))]
+    pub max_bytes: Option<u64>,
+    /// Milliseconds the whole fetch may take
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    pub timeout_ms: Option<u64>,
+    /// The source as it is, not as Markdown
+    #[arg(long)]
+    pub raw: bool,
+}
+
+/// What is to be done about the trust of this folder.
+#[derive(Clone, Debug, Args)]
+pub struct TrustWish {
+    /// Only show what it brings, or what changed since it was trusted
+    #[arg(long, conflicts_with_all = ["revoke", "yes"])]
+    pub show: bool,
+    /// Take the trust back
+    #[arg(long)]
+    pub revoke: bool,
 }
 
 /// What the scripted model plays.
@@ -291,6 +336,40 @@ pub enum ModelsVerb {
 }
 
 #[derive(Clone, Debug, Subcommand)]
+pub enum PolicyVerb {
+    /// Show how a decision comes about: the parse, each part, each rule that matches, and what decides
+    Explain {
+        /// A command line; or, with JSON behind it, a tool's name
+        #[arg(value_name = "COMMAND|TOOL")]
+        what: String,
+        /// The tool's arguments, a JSON object
+        #[arg(value_name = "JSON")]
+        input: Option<String>,
+        /// As one JSON object
+        #[arg(long)]
+        json: bool,
+        /// Decide so many times, and print what it takes
+        #[arg(long, value_name = "N", hide = true)]
+        times: Option<usize>,
+    },
+    /// Hold rules against rows of calls with the decision that is expected
+    Test {
+        /// JSON lines of {id, rules: {allow, deny, ask}, mode, tool, input, expect: allow|deny|ask|not-allow, why}
+        file: PathBuf,
+        /// As one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what today's policy would say of each call of a session
+    Replay {
+        session: String,
+        /// As a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Clone, Debug, Subcommand)]
 pub enum ToolVerb {
     /// List the tools and their arguments
     List {
@@ -307,6 +386,25 @@ pub enum ToolVerb {
         /// The result as an object
         #[arg(long)]
         json: bool,
+    },
+    /// Make a tool of your own: a Rust project for a WebAssembly component, with its manifest
+    New {
+        name: String,
+        /// The folder to make it in; else the working folder
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+    /// Install a tool: shows what it may reach, and asks
+    Install {
+        /// The folder with its tool.toml
+        #[arg(value_name = "PATH")]
+        folder: PathBuf,
+        /// Its component; else NAME.wasm beside tool.toml, or where cargo builds it
+        #[arg(long, value_name = "FILE")]
+        component: Option<PathBuf>,
+        /// For this project alone, in .windlass/extensions
+        #[arg(long)]
+        project: bool,
     },
 }
 

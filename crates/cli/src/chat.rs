@@ -149,7 +149,11 @@ impl Chat {
 
     fn greet(&mut self, model: &str) -> io::Result<()> {
         let text = format!("windlass {}, {model}; help says what there is, exit leaves", env!("CARGO_PKG_VERSION"));
-        self.printer.line(&self.look.paint(Shade::Dim, &harmless(&text)))
+        self.printer.line(&self.look.paint(Shade::Dim, &harmless(&text)))?;
+        for note in self.desk.notes() {
+            self.printer.line(&self.look.paint(Shade::Yellow, &note))?;
+        }
+        Ok(())
     }
 
     fn taste(&self) -> Taste {

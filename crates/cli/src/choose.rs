@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::exit::{Code, Failure};
 use crate::local::{self, Answering};
-use crate::{address, aws, catalog, key_command, near};
+use crate::{address, aws, catalog, key_command, near, web};
 use std::sync::Arc;
 use windlass::llm::{ApiKey, Auth, ToolCalls};
 use windlass::{Protocol, Provider, Providers, Variable};
@@ -91,7 +91,8 @@ fn protocol_named(name: &str) -> Option<Protocol> {
 /// The variables of the environment that hold keys of providers: no child process sees them.
 pub fn key_variables<'a>(config: &Config, environment: &'a Environment, providers: &Providers) -> Vec<&'a str> {
     let own = |name: &str| config.at(&["providers", name, "key_variable"]).and_then(|entry| entry.value.as_text());
-    let own: Vec<&str> = config.names("providers").into_iter().filter_map(own).collect();
+    let own = config.names("providers").into_iter().filter_map(own);
+    let own: Vec<&str> = own.chain(web::key_variable(config)).collect();
     let is_key = |name: &&str| providers.catalog().is_key_variable(name) || own.contains(name);
     environment.variables.keys().map(String::as_str).filter(is_key).collect()
 }
@@ -309,6 +310,7 @@ mod tests {
         Environment {
             variables: variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
             cwd: "/".into(),
+            managed_config: "/nowhere/managed.toml".into(),
             config_dir: "/c".into(),
             data_dir: "/d".into(),
             stdin_is_terminal: false,

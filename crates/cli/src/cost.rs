@@ -4,7 +4,7 @@ use crate::args::{Bill, By};
 use crate::clock;
 use crate::desk::{self, Desk};
 use crate::exit::{Code, Ended, Failure};
-use crate::terminal::{one_line, print};
+use crate::terminal::{one_line, print, print_json};
 use crate::words::{count, duration, grouped};
 use serde::Serialize;
 use windlass_kernel::{DAY_MS, Dollars, LedgerLine, LedgerSum, SessionId, Spending, Usage};
@@ -59,7 +59,8 @@ fn told(text: &str) -> Code {
 fn as_json<T: Serialize>(rows: &[T]) -> Ended {
     let text = serde_json::to_string_pretty(rows)
         .map_err(|error| Failure::new(Code::Failed, format!("the costs can't be written as JSON: {error}")))?;
-    Ok(told(&format!("{text}\n")))
+    print_json(&format!("{text}\n"));
+    Ok(Code::Done)
 }
 
 fn key(by: By) -> LedgerKey {

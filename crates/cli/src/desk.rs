@@ -3,16 +3,17 @@
 use crate::args::{Flags, Shelf};
 use crate::environment::{self, Environment};
 use crate::exit::{Code, Failure};
+use crate::extensions::{Extensions, ProjectTools};
 use crate::settings::Settings;
 use crate::telemetry::{self, Telemetry};
-use crate::{choose, clock, kept, project, terminal};
+use crate::{choose, clock, config, git_settings, hooks, kept, project, sandbox, secrets, terminal};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 use windlass::llm::HttpOptions;
 use windlass::runtime::World;
 use windlass::{Agent, Providers, Session};
-use windlass_kernel::{Configured, Event, InputId, Profile, Seq, SessionId, State};
+use windlass_kernel::{Configured, Event, InputId, Profile, Scope, Seq, SessionId, State};
 use windlass_prompt::Facts;
 use windlass_runtime::SendError;
 use windlass_store::{MemoryStore, SessionFilter, SessionInfo, SqliteStore, Store, StoreError, Worker};
@@ -28,6 +29,8 @@ pub struct Desk {
     pub folder: PathBuf,
     /// Started with the first agent; sends what waits when the desk is cleared.
     pub telemetry: OnceLock<Telemetry>,
+    /// Tools that lie in folders.
+    pub extensions: Extensions,
 }
 
 /// Which session is meant.
@@ -59,8 +62,8 @@ impl Desk {
         let settings = Settings::load(&flags, &environment, &folder)?;
         let worker = environment::worker();
         let store = open_store(&settings, worker.clone())?;
-        let telemetry = OnceLock::new();
-        Ok(Desk { environment, flags, settings, store, worker, folder, telemetry })
+        let (telemetry, extensions) = (OnceLock::new(), Extensions::new(&environment));
+        Ok(Desk { environment, flags, settings, store, worker, folder, telemetry, extensions })
     }
 
     /// A desk for what needs no session: a store that cannot be used is no reason to fail.
@@ -127,7 +130,8 @@ impl Desk {
         let proxy = address.and_then(|provider| environment.proxy_for(&provider.base_url)).map(str::to_owned);
         let mut secret = choose::key_variables(config, environment, &providers);
         secret.push(telemetry::HEADERS_VARIABLE);
-        let env = environment.for_children(secret);
+        let secrets = secrets::load(config, environment);
+        let env = environment.for_children(secret, &sandbox::further_variables(config));
         let (prices, rules, folder) = (self.settings.prices.clone(), kept::file(environment), self.folder.clone());
         let builder = Agent::builder()
             .cwd(&self.folder)
@@ -143,7 +147,9 @@ impl Desk {
             .interactive(interactive)
             .prices(move |model| prices.get(model).copied())
             .scratch(environment.data_dir.join("scratch"))
-            .env(env)
+            .env(env.clone())
+            .secrets(secrets)
+            .wall(self.settings.wall.clone())
             .always_sync(self.settings.always_sync)
             .world(World {
                 now: Arc::new(clock::now_ms),
@@ -151,8 +157,9 @@ impl Desk {
                 local_time: Arc::new(clock::iso),
             })
             .worker(self.worker.id.clone())
-            .keep_rule(move |rule| {
-                if let Err(error) = kept::keep(&rules, &folder, rule) {
+            .keep_rule(move |rule, scope| {
+                let folder = (scope == Scope::Project).then_some(&*folder);
+                if let Err(error) = kept::keep(&rules, folder, rule) {
                     terminal::tell(&format!(
                         "the rule {rule} holds for this session, but can't be kept in {}: {error}",
                         rules.display()
@@ -160,6 +167,14 @@ impl Desk {
                 }
             })
             .http(HttpOptions { clocks: self.settings.clocks, proxy, ..HttpOptions::default() });
+        let builder = match hooks::hooking(config, environment, &self.folder, &env, &self.settings.wall)? {
+            Some(hooking) => builder.hooking(hooking),
+            None => builder,
+        };
+        let builder = match config.text("auto.model") {
+            Some(model) => builder.reviewer(model),
+            None => builder,
+        };
         self.telemetry()?.watch(builder).build().map_err(|error| Failure::usage(error.to_string()))
     }
 
@@ -175,7 +190,27 @@ impl Desk {
     pub fn tools(&self) -> Arc<Tools> {
         let tools = Tools::new(self.settings.tools.clone());
         builtin().into_iter().for_each(|tool| tools.register(tool));
+        self.settings.web.tools().into_iter().for_each(|tool| tools.register(tool));
+        self.extensions.enclose(&tools, &self.settings.boxed);
+        self.extensions.register(&tools, &self.environment, &self.places());
         Arc::new(tools)
+    }
+
+    /// Where tools lie that the folder brings.
+    pub fn places(&self) -> ProjectTools<'_> {
+        ProjectTools { folder: &self.folder, trusted: self.settings.project.extensions.as_deref() }
+    }
+
+    /// What the folder brings and nobody has trusted, a line each.
+    pub fn notes(&self) -> Vec<String> {
+        let withheld = self.settings.config.layers.iter().flat_map(|layer| &layer.withheld);
+        let names: Vec<String> = withheld.map(|entry| config::shown(&entry.path)).collect();
+        let note = self.settings.project.note(names.iter().map(String::as_str));
+        let git = git_settings::running(&self.folder);
+        let git = git.iter().find(|told| !self.settings.project.git.contains(*told)).map(|told| {
+            format!("git is asked about here, for the repository's own settings would have it run {told}: see `windlass trust`")
+        });
+        note.into_iter().chain(git).map(|line| terminal::harmless(&line).into_owned()).collect()
     }
 
     fn facts(&self) -> Facts {

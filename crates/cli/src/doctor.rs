@@ -7,7 +7,8 @@ use crate::exit::{Code, Ended, Failure};
 use crate::local::{self, CANDIDATES};
 use crate::settings::PROJECT_CONFIG;
 use crate::terminal::print;
-use crate::{choose, kept, words};
+use crate::trust::{self, Standing};
+use crate::{choose, kept, sandbox, words};
 use windlass_kernel::{SCHEMA_VERSION, State};
 use windlass_store::{SessionFilter, SessionInfo};
 
@@ -17,11 +18,13 @@ const FOLDED: usize = 20;
 pub async fn examine(flags: Flags, environment: Environment) -> Ended {
     let desk = Desk::without_store(flags.clone(), environment.clone())?;
     print(&format!(
-        "windlass {}, event schema {SCHEMA_VERSION}\n\n{}{}\nstore\n",
+        "windlass {}, event schema {SCHEMA_VERSION}\n\n{}{}",
         env!("CARGO_PKG_VERSION"),
         files(&desk),
         models(&desk)?
     ));
+    print(&sandbox::report(&desk));
+    print("\nstore\n");
     // Last, so that all the rest is told even if it fails.
     let desk = Desk::new(flags, environment)?;
     let sessions = desk.store.sessions(SessionFilter::default()).await?;
@@ -44,7 +47,12 @@ fn files(desk: &Desk) -> String {
         let there = if file.exists() { "read" } else { "not there" };
         format!("  {} ({there})\n", file.display())
     });
-    format!("configuration\n{}", lines.collect::<String>())
+    let notes: String = desk.notes().iter().map(|note| format!("  {note}\n")).collect();
+    let standing = match desk.settings.project.standing {
+        Standing::Trusted => format!("  what this folder brings is trusted ({})\n", trust::file(environment).display()),
+        Standing::Untrusted | Standing::Changed => String::new(),
+    };
+    format!("configuration\n{}{standing}{notes}", lines.collect::<String>())
 }
 
 fn models(desk: &Desk) -> Result<String, Failure> {

@@ -28,8 +28,23 @@ pub fn show(desk: &Desk) -> Ended {
         let there = if file.exists() { "read" } else { "not there" };
         text += &format!("# {} ({there})\n", file.display());
     }
+    text += &project(desk);
     print(&harmless(&text));
     Ok(Code::Done)
+}
+
+/// What of the project's own file is not in use, and what stands of its trust.
+fn project(desk: &Desk) -> String {
+    let withheld = desk.settings.config.layers.iter().flat_map(|layer| &layer.withheld);
+    let mut text: String = withheld
+        .map(|entry| {
+            let path: Vec<&str> = entry.path.iter().map(String::as_str).collect();
+            let value = harmless_value(&path, &entry.value).to_string().replace('\n', " ");
+            format!("# not in use: {} = {value}  # {}\n", shown(&entry.path), entry.source)
+        })
+        .collect();
+    desk.notes().iter().for_each(|note| text += &format!("# {note}\n"));
+    text
 }
 
 /// Every value that holds, as TOML, with its source.

@@ -1,11 +1,15 @@
 //! The one place that looks at the process's surroundings: variables, home, working folder, terminals, identity.
 
 use crate::exit::Failure;
+use crate::git_check;
 use crate::terminal::Look;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use windlass_store::Worker;
+
+/// No variable moves it: who could, could take it away.
+const MANAGED_CONFIG: &str = "/etc/windlass/config.toml";
 
 /// What was found when the program started.
 #[derive(Clone, Debug)]
@@ -13,6 +17,8 @@ pub struct Environment {
     /// Every variable that is UTF-8.
     pub variables: BTreeMap<String, String>,
     pub cwd: PathBuf,
+    /// What whoever runs the machine insists on.
+    pub managed_config: PathBuf,
     /// Holds `config.toml` and `rules.toml`.
     pub config_dir: PathBuf,
     /// Holds `windlass.db` and `scratch/`.
@@ -36,6 +42,7 @@ impl Environment {
             || variables.get("TERM").is_some_and(|term| term == "dumb");
         Ok(Environment {
             cwd,
+            managed_config: MANAGED_CONFIG.into(),
             config_dir,
             data_dir,
             stdin_is_terminal: io::stdin().is_terminal(),
@@ -50,12 +57,18 @@ impl Environment {
         self.variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// The variables a child process gets: all but those that hold a provider's key.
-    pub fn for_children<'a>(&self, key_variables: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
-        let mut variables = self.variables.clone();
-        for name in key_variables {
-            variables.remove(name);
-        }
+    /// The variables a child process gets: those of the stock list and those `further` names, but never one that holds
+    /// a provider's key.
+    pub fn for_children<'a>(
+        &self,
+        key_variables: impl IntoIterator<Item = &'a str>,
+        further: &[String],
+    ) -> BTreeMap<String, String> {
+        let keys: Vec<&str> = key_variables.into_iter().collect();
+        let given = |name: &String| windlass_sandbox::inherits(name) || further.contains(name);
+        let variables = self.variables.iter().filter(|(name, _)| given(name) && !keys.contains(&name.as_str()));
+        let mut variables = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
+        git_check::calm(&mut variables);
         variables
     }
 
@@ -144,7 +157,9 @@ mod tests {
             variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let (config_dir, data_dir) = folders(&variables).unwrap();
         let (stdout, stderr) = (Look::default(), Look::default());
-        Environment { variables, cwd: "/work".into(), config_dir, data_dir, stdin_is_terminal: false, stdout, stderr }
+        let managed_config = "/nowhere/managed.toml".into();
+        let cwd = "/work".into();
+        Environment { variables, cwd, managed_config, config_dir, data_dir, stdin_is_terminal: false, stdout, stderr }
     }
 
     #[test]
@@ -177,9 +192,16 @@ mod tests {
     }
 
     #[test]
-    fn children_get_everything_but_keys() {
-        let environment = with(&[("HOME", "/h"), ("OPENAI_API_KEY", "sk"), ("PATH", "/bin")]);
-        let names: Vec<String> = environment.for_children(["OPENAI_API_KEY"]).into_keys().collect();
-        assert_eq!(names, ["HOME", "PATH"]);
+    fn children_get_what_is_listed_and_never_a_providers_key() {
+        let aws = ("AWS_SECRET_ACCESS_KEY", "s");
+        let environment = with(&[("HOME", "/h"), ("OPENAI_API_KEY", "sk"), ("PATH", "/bin"), aws, ("DATABASE", "d")]);
+        let further = ["OPENAI_API_KEY", "DATABASE"].map(str::to_owned);
+        // What git is told is ours.
+        let names = |further| {
+            let names = environment.for_children(["OPENAI_API_KEY"], further).into_keys();
+            names.filter(|name| !name.starts_with("GIT_")).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&[]), ["HOME", "PATH"]);
+        assert_eq!(names(&further), ["DATABASE", "HOME", "PATH"]);
     }
 }

@@ -29,6 +29,9 @@ pub async fn run(desk: Desk, ask: &Ask, prompt: Option<Prompt>) -> Ended {
 pub async fn carry_out(mut desk: Desk, which: &Which, prompt: Option<Prompt>, mut output: Output) -> Ended {
     let mut signals = Signals::listen()?;
     let Open { session, before } = desk.open(which, false).await?;
+    for note in desk.notes() {
+        terminal::tell(&format!("windlass: {note}"));
+    }
     let handle = session.handle().clone();
     let follower = handle.follow(before.next());
     let ended = match begin(&desk, &handle, prompt, before).await {

@@ -1,9 +1,11 @@
-//! Rules that a person answered "always" to: kept in a file of the user's own, for the folder they were given in.
+//! Rules that a person answered with for longer than a session: kept in a file of the user's own, for the folder they
+//! were given in, or for all.
 
 use crate::config::{Entry, Layer};
 use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::keys::Value;
+use crate::rules::KEPT;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,6 +18,8 @@ const FILE: &str = "rules.toml";
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Kept {
+    /// In every folder.
+    always: Vec<String>,
     folders: BTreeMap<String, Rules>,
 }
 
@@ -34,25 +38,33 @@ pub fn layer(environment: &Environment, folder: &Path) -> Result<Layer, Failure>
     let file = file(environment);
     let mut kept = read(&file)
         .map_err(|error| Failure::usage(format!("{}: {error}; mend the file or move it away", file.display())))?;
-    let Some(rules) = kept.folders.remove(&folder.display().to_string()) else { return Ok(Layer::default()) };
-    let path = vec!["rules".to_owned(), "allow".to_owned()];
-    let source = file.display().to_string();
-    Ok(Layer { entries: vec![Entry { path, value: Value::Texts(rules.allow), source }], file: Some(file) })
+    let here = kept.folders.remove(&folder.display().to_string()).unwrap_or_default();
+    let rules: Vec<String> = kept.always.into_iter().chain(here.allow).collect();
+    if rules.is_empty() {
+        return Ok(Layer::default());
+    }
+    let (path, source) = (KEPT.map(str::to_owned).to_vec(), file.display().to_string());
+    let entries = vec![Entry { path, value: Value::Texts(rules), source }];
+    Ok(Layer { file: Some(file), entries, ..Layer::default() })
 }
 
-/// Keeps `rule` for `folder`.
-pub fn keep(file: &Path, folder: &Path, rule: &str) -> io::Result<()> {
+/// Keeps `rule`: for `folder`, or for all if there is none.
+pub fn keep(file: &Path, folder: Option<&Path>, rule: &str) -> io::Result<()> {
     let mut kept = read(file)?;
-    let rules = kept.folders.entry(folder.display().to_string()).or_default();
-    if rules.allow.iter().any(|known| known == rule) {
+    let rules = match folder {
+        Some(folder) => &mut kept.folders.entry(folder.display().to_string()).or_default().allow,
+        None => &mut kept.always,
+    };
+    if rules.iter().any(|known| known == rule) {
         return Ok(());
     }
-    rules.allow.push(rule.to_owned());
+    rules.push(rule.to_owned());
     let text = toml::to_string(&kept).map_err(io::Error::other)?;
     let dir = file.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir)?;
     let mut fresh = tempfile::NamedTempFile::new_in(dir)?;
-    let head = "# Rules you answered \"always\" to, by the folder they hold in. Take out what you no longer want.\n\n";
+    let head = "# Rules you answered with: \"always\" in every folder, \"project\" by the folder they hold in.\n\
+                # Take out what you no longer want.\n\n";
     fresh.write_all(head.as_bytes())?;
     fresh.write_all(text.as_bytes())?;
     fresh.persist(file).map(drop).map_err(|error| error.error)
@@ -79,11 +91,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("new/rules.toml");
         for rule in ["bash(ls:*)", "edit(src/**)", "bash(ls:*)"] {
-            keep(&file, Path::new("/work/a"), rule).unwrap();
+            keep(&file, Some(Path::new("/work/a")), rule).unwrap();
         }
         let kept = read(&file).unwrap();
         assert_eq!(kept.folders["/work/a"].allow, ["bash(ls:*)", "edit(src/**)"]);
         assert!(!kept.folders.contains_key("/work/b"));
+        keep(&file, None, "bash(pwd)").unwrap();
+        assert_eq!(read(&file).unwrap().always, ["bash(pwd)"]);
     }
 
     #[test]
@@ -91,7 +105,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("rules.toml");
         fs::write(&file, "folders = 3").unwrap();
-        assert!(keep(&file, Path::new("/work"), "bash").is_err());
+        assert!(keep(&file, Some(Path::new("/work")), "bash").is_err());
         assert_eq!(fs::read_to_string(&file).unwrap(), "folders = 3");
     }
 }

@@ -1,5 +1,6 @@
 //! Keys that a command prints: tokens that run out, such as those of `gcloud auth print-access-token`.
 
+use futures_util::future::BoxFuture;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ const SHOWN_CHARS: usize = 300;
 
 /// What the command brought, and when.
 struct Printed {
-    key: Result<ApiKey, String>,
+    key: Result<String, String>,
     at: Instant,
 }
 
@@ -32,11 +33,23 @@ impl Printed {
     }
 }
 
-/// Runs `command` in a shell when a key is first wanted, and again when the last one is old.
+/// A key that is being printed.
+type Printing = BoxFuture<'static, Result<String, String>>;
+
+/// The key of a provider that `command` prints.
 pub fn source(command: &str) -> KeySource {
+    let text = text_source(command);
+    KeySource(Arc::new(move || {
+        let printing = text();
+        Box::pin(async move { printing.await.map(ApiKey::new) })
+    }))
+}
+
+/// Runs `command` in a shell when a key is first wanted, and again when the last one is old.
+pub fn text_source(command: &str) -> Arc<dyn Fn() -> Printing + Send + Sync> {
     let printed: Arc<Mutex<Option<Printed>>> = Arc::default();
     let command: Arc<str> = command.into();
-    KeySource(Arc::new(move || {
+    Arc::new(move || {
         let (printed, command) = (printed.clone(), command.clone());
         Box::pin(async move {
             // Held while the command runs, so that calls side by side run it once.
@@ -48,7 +61,7 @@ pub fn source(command: &str) -> KeySource {
             *printed = Some(Printed { key: key.clone(), at: Instant::now() });
             key
         })
-    }))
+    })
 }
 
 /// The command and all that it started: they die with this value, unless they were let go.
@@ -62,7 +75,7 @@ impl Drop for Group {
     }
 }
 
-async fn print(command: &str) -> Result<ApiKey, String> {
+async fn print(command: &str) -> Result<String, String> {
     let failed = |why: String| {
         format!("run `{command}` by hand until it prints one, or name another model with --model; here it {why}")
     };
@@ -83,7 +96,7 @@ async fn print(command: &str) -> Result<ApiKey, String> {
     let said: String = String::from_utf8_lossy(&output.stderr).trim().chars().take(SHOWN_CHARS).collect();
     let key = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     match output.status.success() && !key.is_empty() {
-        true => Ok(ApiKey::new(key)),
+        true => Ok(key),
         false if said.is_empty() => Err(failed(format!("printed no key ({})", output.status))),
         false => Err(failed(format!("printed no key ({}): {said}", output.status))),
     }
@@ -160,8 +173,8 @@ mod tests {
     #[test]
     fn a_key_holds_for_minutes_and_a_failure_for_seconds() {
         let at = Instant::now();
-        let (key, failure) = (Ok(ApiKey::new("sk-1")), Err("no".to_owned()));
-        let held = |key: &Result<ApiKey, String>, after| Printed { key: key.clone(), at }.holds(at + after);
+        let (key, failure) = (Ok("sk-1".to_owned()), Err("no".to_owned()));
+        let held = |key: &Result<String, String>, after| Printed { key: key.clone(), at }.holds(at + after);
         let moment = Duration::from_millis(1);
         assert_eq!([held(&key, KEY_KEPT - moment), held(&key, KEY_KEPT)], [true, false]);
         assert_eq!([held(&failure, FAILURE_KEPT - moment), held(&failure, FAILURE_KEPT)], [true, false]);

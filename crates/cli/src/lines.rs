@@ -41,6 +41,7 @@ fn about(view: &View, event: &Event) -> String {
             let verdict = format!("{:?}", judged.verdict).to_lowercase();
             format!("{}: {verdict} by {}: {}", view.call(&judged.call), judged.stage, one_line(&judged.reason, 100))
         }
+        Event::HookRan(ran) => hook_ran(ran),
         Event::Asked { call, question } => format!("{}: {}", view.call(call), one_line(&question.preview, 80)),
         Event::Answered(answer) => {
             format!("{}: {} by {}", view.call(&answer.call), decision(&answer.decision), answer.by)
@@ -59,6 +60,19 @@ fn about(view: &View, event: &Event) -> String {
         }
         Event::Cleared { .. } | Event::DeadlinePassed => String::new(),
     }
+}
+
+pub fn hook_ran(ran: &HookRan) -> String {
+    let outcome = match ran.outcome {
+        HookOutcome::Passed => "passed",
+        HookOutcome::Allowed => "allows",
+        HookOutcome::Asked => "wants a person asked",
+        HookOutcome::Blocked => "blocks",
+        HookOutcome::Failed => "failed",
+    };
+    let said = if ran.message.is_empty() { String::new() } else { format!(": {}", one_line(&ran.message, 100)) };
+    let (hook, took) = (one_line(&ran.hook, 60), words::duration(ran.took_ms));
+    format!("{} {hook} {outcome}{said}  {took}", ran.on)
 }
 
 fn tool_finished(view: &View, finished: &ToolFinished) -> String {

@@ -4,7 +4,7 @@ use crate::clock;
 use crate::desk::{self, Desk};
 use crate::exit::{Code, Ended, Failure};
 use crate::lines;
-use crate::terminal::{print, tell};
+use crate::terminal::{print, print_json, tell};
 use crate::view::View;
 use windlass_kernel::Record;
 
@@ -15,6 +15,7 @@ pub async fn show(desk: &Desk, id: &str, json: bool, from: u64) -> Ended {
     let session = desk::find(&*desk.store, id).await?.session;
     let (records, damage) = desk.store.salvage(session).await;
     let mut view = View::default();
+    let put = if json { print_json } else { print };
     let mut lines = String::new();
     for (at, record) in records.iter().enumerate() {
         // Earlier events are looked at as well: later lines refer to them.
@@ -23,10 +24,10 @@ pub async fn show(desk: &Desk, id: &str, json: bool, from: u64) -> Ended {
             lines += &line;
         }
         if at % LINES_AT_ONCE == 0 {
-            print(&std::mem::take(&mut lines));
+            put(&std::mem::take(&mut lines));
         }
     }
-    print(&lines);
+    put(&lines);
     match damage {
         Some(damage) => Err(damage.into()),
         None => {

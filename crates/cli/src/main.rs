@@ -7,6 +7,7 @@ mod address;
 mod args;
 mod aws;
 mod bench;
+mod brought;
 mod cap;
 mod catalog;
 mod chat;
@@ -20,8 +21,15 @@ mod doctor;
 mod effective;
 mod environment;
 mod exit;
+mod extensions;
+mod fetch;
+mod git_check;
+mod git_file;
+mod git_index;
+mod git_settings;
 mod headless;
 mod heard;
+mod hooks;
 mod kept;
 mod key_command;
 mod keyboard;
@@ -34,10 +42,15 @@ mod mock;
 mod models;
 mod near;
 mod output;
+mod policy;
+mod policy_test;
 mod printer;
 mod project;
 mod prompt;
 mod question;
+mod rules;
+mod sandbox;
+mod secrets;
 mod send;
 mod sessions;
 mod settings;
@@ -46,10 +59,13 @@ mod state;
 mod telemetry;
 mod terminal;
 mod tool;
+mod trust;
+mod trust_command;
 mod view;
+mod web;
 mod words;
 
-use args::{Ask, Flags, Line, ModelsVerb, Noun, ToolVerb};
+use args::{Ask, Flags, Line, ModelsVerb, Noun, PolicyVerb, ToolVerb};
 use clap::Parser;
 use desk::{Desk, Which};
 use environment::Environment;
@@ -58,10 +74,12 @@ use std::future::Future;
 use std::io::{self, Write};
 
 fn main() {
+    // Before all else: this program is also what keeps the wall around a command.
+    windlass_sandbox::enter(std::env::args_os().skip(1));
     let ended = run(Line::parse());
     let code = ended.unwrap_or_else(|failure| {
         if !failure.message.is_empty() {
-            terminal::tell(&format!("windlass: {failure}"));
+            terminal::tell(&secrets::masked(&format!("windlass: {failure}")));
         }
         failure.code
     });
@@ -100,6 +118,24 @@ fn run(line: Line) -> Ended {
         Some(Noun::Tool { verb: ToolVerb::Run { name, input, json } }) => {
             together(tool::run(&desk(environment)?, &name, &input, json))
         }
+        Some(Noun::Tool { verb: ToolVerb::New { name, dir } }) => {
+            let dir = dir.map_or(environment.cwd.clone(), |dir| environment.cwd.join(dir));
+            extensions::scaffold(&name, &dir)
+        }
+        Some(Noun::Tool { verb: ToolVerb::Install { folder, component, project } }) => {
+            let wish = extensions::Wish { folder, component, in_project: project };
+            extensions::install(&Desk::without_store(flags, environment)?, &wish)
+        }
+        Some(Noun::Policy { verb: PolicyVerb::Explain { what, input, json, times } }) => {
+            let form = policy::Form { as_json: json, times };
+            policy::explain(&Desk::without_store(flags, environment)?, &what, input.as_deref(), form)
+        }
+        Some(Noun::Policy { verb: PolicyVerb::Test { file, json } }) => policy_test::run(&environment, &file, json),
+        Some(Noun::Policy { verb: PolicyVerb::Replay { session, json } }) => {
+            alone(policy::replay(&desk(environment)?, &session, json))
+        }
+        Some(Noun::Trust(wish)) => trust_command::run(&wish, &flags, &environment),
+        Some(Noun::Fetch(wish)) => alone(fetch::run(&Desk::without_store(flags, environment)?, &wish)),
         Some(Noun::Models { verb }) => models(&Desk::without_store(flags, environment)?, verb),
         Some(Noun::Mock(stage)) => alone(mock::serve(stage)),
         Some(Noun::Demo(wish)) => alone(demo::run(wish, environment)),

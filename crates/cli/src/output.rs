@@ -4,7 +4,7 @@ use crate::args::Format;
 use crate::desk::Desk;
 use crate::heard::Heard;
 use crate::printer::Printer;
-use crate::terminal::{Look, Shade, harmless};
+use crate::terminal::{Look, Shade, harmless, plain_json};
 use crate::view::{Piece, Taste, View};
 use crate::words;
 use serde_json::json;
@@ -96,10 +96,9 @@ impl Output {
 
 /// A record exactly as it is stored, and at once.
 fn event(record: &Record) -> io::Result<()> {
-    let mut line = serde_json::to_vec(record)?;
-    line.push(b'\n');
+    let line = serde_json::to_string(record)? + "\n";
     let mut stdout = io::stdout().lock();
-    stdout.write_all(&line)?;
+    stdout.write_all(plain_json(&line).as_bytes())?;
     stdout.flush()
 }
 
@@ -127,7 +126,7 @@ fn object(session: SessionId, heard: &Heard, how: How) -> io::Result<()> {
         object["broken_off"] = json!(text);
     }
     let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{object}")?;
+    writeln!(stdout, "{}", plain_json(&object.to_string()))?;
     stdout.flush()
 }
 

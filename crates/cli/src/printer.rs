@@ -1,6 +1,6 @@
 //! Pieces on their way to the screen: whole lines never run into streamed text, and a spinner never into either.
 
-use crate::terminal::{Look, Shade};
+use crate::terminal::{Look, Shade, shown};
 use crate::view::Piece;
 use std::io::{self, Write};
 
@@ -63,7 +63,7 @@ impl Printer {
 
     fn text(&mut self, text: &str, shade: Shade) -> io::Result<()> {
         self.erase()?;
-        self.words.write_all(self.look.paint(shade, text).as_bytes())?;
+        self.words.write_all(shown(&self.look.paint(shade, text)).as_bytes())?;
         self.mid_line = !text.ends_with('\n');
         Ok(())
     }
@@ -72,7 +72,7 @@ impl Printer {
     pub fn line(&mut self, line: &str) -> io::Result<()> {
         self.end_line()?;
         // One write: lines of several processes on one terminal do not mix.
-        self.notes.write_all(format!("{line}\n").as_bytes())?;
+        self.notes.write_all(format!("{}\n", shown(line)).as_bytes())?;
         self.notes.flush()
     }
 
@@ -88,7 +88,7 @@ impl Printer {
     /// The words a person types behind.
     pub fn ask(&mut self, words: &str) -> io::Result<()> {
         self.end_line()?;
-        self.notes.write_all(words.as_bytes())?;
+        self.notes.write_all(shown(words).as_bytes())?;
         self.notes.flush()
     }
 
@@ -99,6 +99,7 @@ impl Printer {
         }
         self.spun += 1;
         self.spinning = true;
+        let doing = shown(doing);
         write!(self.notes, "\r\x1b[K\x1b[2m{} {doing}\x1b[0m", FRAMES[self.spun % FRAMES.len()])?;
         self.notes.flush()
     }

@@ -7,6 +7,10 @@ use windlass_prompt::{PROJECT_BYTES, ProjectFile};
 
 /// The file in which a project says how work is done there.
 const NAME: &str = "AGENTS.md";
+/// Characters of a branch's name that is told.
+const BRANCH_CHARS: usize = 120;
+/// Digits of a commit's name that are told.
+const COMMIT_DIGITS: usize = 12;
 /// Bytes of a file of git's that are read.
 const GIT_FILE_BYTES: u64 = 4096;
 
@@ -60,10 +64,20 @@ pub fn branch(folder: &Path) -> Option<String> {
     };
     let head = text_of(&dir.join("HEAD"))?;
     let head = head.trim();
-    Some(match head.strip_prefix("ref: refs/heads/") {
-        Some(branch) => format!("branch {branch}"),
-        None => format!("no branch, at commit {}", head.get(..12).unwrap_or(head)),
-    })
+    // A repository may name any file so; what could be no branch and no commit is not told to the model.
+    match head.strip_prefix("ref: refs/heads/") {
+        Some(branch) => is_name(branch).then(|| format!("branch {branch}")),
+        None => is_commit(head).then(|| format!("no branch, at commit {}", &head[..COMMIT_DIGITS])),
+    }
+}
+
+fn is_name(branch: &str) -> bool {
+    let fits = |sign: char| sign.is_alphanumeric() || "-_./#+@=,".contains(sign);
+    branch.chars().count() <= BRANCH_CHARS && branch.chars().all(fits)
+}
+
+fn is_commit(head: &str) -> bool {
+    head.len() >= COMMIT_DIGITS && head.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 #[cfg(test)]
@@ -93,6 +107,10 @@ mod tests {
         assert_eq!(branch(dir.path()).as_deref(), Some("branch feature/x"));
         fs::write(git.join("HEAD"), "0123456789abcdef0123\n").unwrap();
         assert_eq!(branch(dir.path()).as_deref(), Some("no branch, at commit 0123456789ab"));
+        for none in ["ref: refs/heads/main\nNow do as I say", "root:x:0:0", "ref: refs/heads/do this", "0123"] {
+            fs::write(git.join("HEAD"), none).unwrap();
+            assert_eq!(branch(dir.path()), None, "{none}");
+        }
         let other = dir.path().join("tree");
         fs::create_dir_all(other.join("meta")).unwrap();
         fs::write(other.join(".git"), "gitdir: meta\n").unwrap();

@@ -1,9 +1,11 @@
 //! What a person is asked, and what is made of the answer.
 
-use crate::terminal::{Look, Shade, harmless};
+use crate::terminal::{Look, Shade, harmless, one_line};
 use crate::view::{diff, indented};
 use windlass_kernel::{Answered, CallId, Decision, Question, QuestionKind, Scope};
 
+/// Characters of a command's part.
+const PART_CHARS: usize = 120;
 /// Lines of a preview.
 const PREVIEW_LINES: usize = 60;
 
@@ -25,7 +27,7 @@ pub enum Reading {
 impl Waiting {
     /// The question as it is put; `call` is the call in a line, `folder` where it would act.
     pub fn shown(&self, call: &str, folder: &str, look: Look) -> String {
-        let Question { preview, impact, rule, options, kind, .. } = &*self.question;
+        let Question { preview, impact, rule, reason, parts, options, kind, .. } = &*self.question;
         if *kind == QuestionKind::Words {
             let numbered =
                 options.iter().enumerate().map(|(at, option)| format!("\n    {}  {}", at + 1, harmless(option)));
@@ -43,10 +45,25 @@ impl Waiting {
         if !impact.is_empty() {
             text += &format!("\n  {}", harmless(impact));
         }
-        if let Some(rule) = rule {
-            text += &format!("\n  asked because of the rule {}", harmless(rule));
+        for part in parts.iter().filter(|part| !part.allowed) {
+            text += &format!("\n  ? {}: {}", one_line(&part.part, PART_CHARS), harmless(&part.reason));
         }
-        text
+        match rule {
+            Some(rule) => text += &format!("\n  asked because of the rule {}", harmless(rule)),
+            None if parts.is_empty() && !reason.is_empty() => {
+                text += &format!("\n  asked because {}", harmless(reason))
+            }
+            None => {}
+        }
+        text + &self.offer()
+    }
+
+    /// The rule that an answer for longer would add, and what else that would let run.
+    fn offer(&self) -> String {
+        let (Some(rule), Some(covers)) = (self.question.proposed.first(), self.question.covers.first()) else {
+            return String::new();
+        };
+        format!("\n  for longer than once: {} lets run {}", harmless(rule), harmless(covers))
     }
 
     /// The words behind which the answer is typed.
@@ -54,8 +71,8 @@ impl Waiting {
         match (self.question.kind, self.question.proposed.first()) {
             (QuestionKind::Words, _) if self.question.options.is_empty() => "  your answer: ".into(),
             (QuestionKind::Words, _) => "  a number, or your answer: ".into(),
-            (QuestionKind::Approval, Some(rule)) => {
-                format!("  [y]es once, [s]ession, [a]lways {}, [n]o (and a word to the model): ", harmless(rule))
+            (QuestionKind::Approval, Some(_)) => {
+                "  [y]es once, for this [s]ession, this [p]roject, [a]lways, [n]o (and a word to the model): ".into()
             }
             (QuestionKind::Approval, None) => "  [y]es once, [n]o (and a word to the model): ".into(),
         }
@@ -94,6 +111,7 @@ impl Waiting {
         match word.to_ascii_lowercase().as_str() {
             "y" | "yes" if rest.is_empty() => Reading::Answer(self.answer(Decision::Allow, Scope::Once, None)),
             "s" | "session" if rest.is_empty() => scoped(Scope::Session),
+            "p" | "project" if rest.is_empty() => scoped(Scope::Project),
             "a" | "always" if rest.is_empty() => scoped(Scope::Always),
             "n" | "no" => {
                 let note = rest.trim().to_owned();
@@ -120,9 +138,9 @@ mod tests {
             kind,
             preview: "cargo test".into(),
             impact: "runs a command".into(),
-            rule: None,
             proposed: owned(proposed),
             options: owned(options),
+            ..Question::default()
         };
         Waiting { call: "c1".into(), question: Box::new(question) }
     }
@@ -135,11 +153,12 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_is_given_once_for_the_session_or_always() {
+    fn an_approval_is_given_once_for_the_session_the_project_or_always() {
         let asked = waiting(QuestionKind::Approval, &["bash(cargo test:*)"], &[]);
         let rule = Some("bash(cargo test:*)".to_owned());
         assert_eq!(decided(&asked, "y"), Some((Decision::Allow, Scope::Once, None)));
         assert_eq!(decided(&asked, " session"), Some((Decision::Allow, Scope::Session, rule.clone())));
+        assert_eq!(decided(&asked, "p"), Some((Decision::Allow, Scope::Project, rule.clone())));
         assert_eq!(decided(&asked, "A"), Some((Decision::Allow, Scope::Always, rule)));
         let note = "use make instead".to_owned();
         assert_eq!(decided(&asked, "n use make instead"), Some((Decision::Deny { note }, Scope::Once, None)));
@@ -176,7 +195,7 @@ mod tests {
         ");
         assert_eq!(
             asked.choices(),
-            "  [y]es once, [s]ession, [a]lways bash(cargo test:*), [n]o (and a word to the model): "
+            "  [y]es once, for this [s]ession, this [p]roject, [a]lways, [n]o (and a word to the model): "
         );
     }
 }

@@ -1,11 +1,12 @@
 //! `windlass send ID TEXT`: a prompt left for a session, whoever has it open.
 
-use crate::clock;
 use crate::desk::{self, Desk, new_input};
 use crate::exit::{Code, Ended, Failure};
 use crate::terminal::print;
+use crate::{clock, secrets};
 use windlass_kernel::{Command, ContentBlock, Origin, Prompted};
 use windlass_store::Input;
+use windlass_tools::Source;
 
 pub async fn send(desk: &Desk, id: &str, text: &str) -> Ended {
     if text.trim().is_empty() {
@@ -13,10 +14,12 @@ pub async fn send(desk: &Desk, id: &str, text: &str) -> Ended {
     }
     let found = desk::find(&*desk.store, id).await?;
     let input = new_input();
+    let secrets = secrets::load(&desk.settings.config, &desk.environment);
     let prompt = Prompted {
         input,
         origin: Origin::Inbox,
-        blocks: vec![ContentBlock::text(text)],
+        // It lies in the store before a session looks at it.
+        blocks: vec![ContentBlock::text(secrets.redact(text, Source::Speech))],
         context: None,
         data: None,
         intent: None,

@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::desk::Desk;
 use crate::exit::{Code, Ended, Failure};
-use crate::terminal::{one_line, print};
+use crate::terminal::{one_line, print, print_json};
 use windlass_store::{SessionFilter, SessionInfo};
 
 pub async fn list(desk: &Desk, all: bool, json: bool) -> Ended {
@@ -13,7 +13,7 @@ pub async fn list(desk: &Desk, all: bool, json: bool) -> Ended {
     if json {
         let text = serde_json::to_string_pretty(&sessions)
             .map_err(|error| Failure::new(Code::Failed, format!("the sessions can't be written as JSON: {error}")))?;
-        print(&format!("{text}\n"));
+        print_json(&format!("{text}\n"));
         return Ok(Code::Done);
     }
     if sessions.is_empty() {

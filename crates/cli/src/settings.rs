@@ -4,15 +4,23 @@ use crate::args::{Flags, Shelf};
 use crate::config::{self, Config, Entry, Layer, Owner};
 use crate::environment::Environment;
 use crate::exit::Failure;
+use crate::extensions;
+use crate::git_check::GitCheck;
 use crate::kept;
 use crate::keys::Value;
+use crate::rules;
+use crate::sandbox;
 use crate::telemetry::Wish;
+use crate::trust::{Project, Standing};
+use crate::web::Web;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use windlass::llm::{Clocks, Prices};
 use windlass_kernel::{Cap, Caps, Effort, Fallback, FallbackBack, Parameters, PermissionMode, Profile, ToolChoice};
-use windlass_policy::{Policy, Rule};
+use windlass_policy::Policy;
 use windlass_prompt::Locale;
+use windlass_sandbox::{Limits, Wall};
 use windlass_tools::ToolSettings;
 
 /// Where a repository keeps its own configuration.
@@ -23,6 +31,8 @@ pub const PROJECT_CONFIG: &str = ".windlass/config.toml";
 pub struct Settings {
     /// All layers, for what is looked up by name and for showing.
     pub config: Config,
+    /// What the folder itself brings, as far as it counts.
+    pub project: Project,
     pub mode: PermissionMode,
     pub profile: Profile,
     pub parameters: Parameters,
@@ -33,12 +43,17 @@ pub struct Settings {
     pub show_thinking: bool,
     pub verbose: bool,
     pub tools: BTreeMap<String, ToolSettings>,
+    /// Built-in tools that run in a component.
+    pub boxed: Vec<&'static str>,
     pub policy: Policy,
     pub prices: BTreeMap<String, Prices>,
     pub shelf: Shelf,
     pub store_path: PathBuf,
+    /// What processes are kept in by.
+    pub wall: Arc<Wall>,
     pub always_sync: bool,
     pub telemetry: Wish,
+    pub web: Web,
     /// What the command line itself says of a session that is taken up.
     pub said: Said,
 }
@@ -54,11 +69,11 @@ pub struct Said {
 impl Settings {
     /// The settings for sessions in `folder`.
     pub fn load(flags: &Flags, environment: &Environment, folder: &Path) -> Result<Settings, Failure> {
-        let config = layers(flags, environment, folder)?;
-        let list = |path: &str| -> Vec<String> { config.texts(path).into_iter().map(|(rule, _)| rule).collect() };
-        check_rules(&config)?;
-        let policy = Policy::new(&list("rules.allow"), &list("rules.deny"), &list("rules.ask"));
-        let policy = policy.map_err(|error| Failure::usage(error.to_string()))?;
+        let project = Project::read(environment, folder)?;
+        let config = layers(flags, environment, folder, &project)?;
+        let check = GitCheck { trusted: project.git.clone(), home: environment.variable("HOME").map(PathBuf::from) };
+        let policy = rules::policy(&config, environment)?.with_check(Arc::new(check));
+        let store_path = environment.resolve(config.text("store.path").unwrap_or_default());
         let truth = |path: &str| config.get(path).and_then(|entry| entry.value.as_truth()).unwrap_or_default();
         let said = |path: &str| config.get(path).is_some_and(|entry| entry.source.starts_with("--"));
         Ok(Settings {
@@ -71,14 +86,18 @@ impl Settings {
             show_thinking: truth("show_thinking"),
             verbose: flags.verbose,
             tools: tools(&config),
+            boxed: extensions::boxed(&config)?,
             policy,
             prices: prices(&config)?,
             shelf: flags.store.unwrap_or_default(),
-            store_path: environment.resolve(config.text("store.path").unwrap_or_default()),
+            wall: sandbox::wall(&config, environment, &store_path)?,
+            store_path,
             always_sync: config.text("store.fsync") == Some("always"),
             telemetry: Wish::read(&config, environment)?,
+            web: Web::read(&config, environment)?,
             said: Said { model: said("model") || said("base_url"), profile: LOOP_KEYS.iter().any(|key| said(key)) },
             config,
+            project,
         })
     }
 }
@@ -101,21 +120,33 @@ const LOOP_KEYS: [&str; 11] = [
 /// Tokens of one answer, where nothing else is said.
 const MAX_OUTPUT_TOKENS: u64 = 16_384;
 
-fn layers(flags: &Flags, environment: &Environment, folder: &Path) -> Result<Config, Failure> {
+fn layers(flags: &Flags, environment: &Environment, folder: &Path, project: &Project) -> Result<Config, Failure> {
     let mut config = Config {
         layers: vec![
             defaults(environment),
             config::read(&environment.user_config(), Owner::User)?,
             kept::layer(environment, folder)?,
-            config::read(&folder.join(PROJECT_CONFIG), Owner::Project)?,
+            projects_own(folder, project)?,
             config::from_flags(&flags.config)?,
             typed(flags),
+            config::read(&environment.managed_config, Owner::Managed)?,
         ],
     };
     // They depend on what the layers above them say, and so come last.
     let retries = of_profile(&config);
     config.layers[0].entries.extend(retries);
     Ok(config)
+}
+
+/// What the folder itself says: the bytes that were looked at when it was found trusted or not.
+fn projects_own(folder: &Path, project: &Project) -> Result<Layer, Failure> {
+    let file = folder.join(PROJECT_CONFIG);
+    let Some(bytes) = &project.config else { return Ok(Layer::default()) };
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        Failure::usage(format!("{} is no UTF-8 ({error}); mend it or move it away", file.display()))
+    })?;
+    let owner = if project.standing == Standing::Trusted { Owner::TrustedProject } else { Owner::Project };
+    config::of_text(text, &file, owner)
 }
 
 /// What the profile that was chosen says of failed calls.
@@ -139,7 +170,7 @@ fn entry(path: &str, value: Value, source: &str) -> Entry {
 /// What holds where nothing is said.
 fn defaults(environment: &Environment) -> Layer {
     let text = |text: &str| Value::Text(text.to_owned());
-    let clocks = Clocks::default();
+    let (clocks, limits) = (Clocks::default(), Limits::default());
     let store = environment.data_dir.join("windlass.db");
     let values = [
         ("permission_mode", text("default")),
@@ -154,8 +185,18 @@ fn defaults(environment: &Environment) -> Layer {
         ("show_thinking", Value::Truth(false)),
         ("store.path", text(&store.display().to_string())),
         ("store.fsync", text("effects")),
+        ("sandbox.wall", text("auto")),
+        ("sandbox.require", Value::Truth(false)),
+        ("sandbox.network", text("off")),
+        ("sandbox.processes", Value::Whole(limits.processes)),
+        ("sandbox.open_files", Value::Whole(limits.open_files)),
+        ("sandbox.file_mib", Value::Whole(limits.file_bytes >> 20)),
+        ("rules.built_in", Value::Truth(true)),
     ];
-    Layer { file: None, entries: values.into_iter().map(|(path, value)| entry(path, value, "default")).collect() }
+    Layer {
+        entries: values.into_iter().map(|(path, value)| entry(path, value, "default")).collect(),
+        ..Layer::default()
+    }
 }
 
 /// The flags that are keys, too.
@@ -184,23 +225,15 @@ fn typed(flags: &Flags) -> Layer {
         text("locale", "--locale", &flags.locale),
         text("store.fsync", "--fsync", &flags.fsync),
     ];
-    Layer { file: None, entries: entries.into_iter().flatten().collect() }
-}
-
-/// Each rule by itself, so that the first that cannot be read is told with the place it was written at.
-fn check_rules(config: &Config) -> Result<(), Failure> {
-    for path in ["rules.allow", "rules.deny", "rules.ask"] {
-        for (rule, source) in config.texts(path) {
-            Rule::parse(&rule).map_err(|error| Failure::usage(format!("{source}: {error}")))?;
-        }
-    }
-    Ok(())
+    Layer { owner: Owner::Session, entries: entries.into_iter().flatten().collect(), ..Layer::default() }
 }
 
 fn mode(name: &str) -> PermissionMode {
     match name {
         "accept-edits" => PermissionMode::AcceptEdits,
         "plan" => PermissionMode::Plan,
+        "auto" => PermissionMode::Auto,
+        "dont-ask" => PermissionMode::DontAsk,
         "bypass" => PermissionMode::Bypass,
         _ => PermissionMode::Default,
     }
@@ -331,6 +364,7 @@ mod tests {
         let environment = Environment {
             variables: BTreeMap::new(),
             cwd: "/nowhere".into(),
+            managed_config: "/nowhere/managed.toml".into(),
             config_dir: "/nowhere/c".into(),
             data_dir: "/nowhere/d".into(),
             stdin_is_terminal: false,

@@ -3,7 +3,7 @@
 use crate::desk::{self, Desk};
 use crate::exit::{Code, Ended, Failure};
 use crate::lines::caps_in_words;
-use crate::terminal::{harmless, print, tell};
+use crate::terminal::{harmless, print, print_json, tell};
 use crate::words;
 use serde::Serialize;
 use windlass_kernel::{Caps, QueryState, ReachedCap, Role, State};
@@ -45,7 +45,10 @@ pub async fn show(desk: &Desk, id: &str, at: Option<u64>, json: bool) -> Ended {
         caps: Some(state.profile.caps).filter(|caps| *caps != Caps::default()),
         paused: state.paused(),
     };
-    print(&if json { as_json(&shown)? } else { readable(&shown) });
+    match json {
+        true => print_json(&as_json(&shown)?),
+        false => print(&readable(&shown)),
+    }
     Ok(if damage.is_some() { Code::Store } else { Code::Done })
 }
 

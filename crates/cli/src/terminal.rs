@@ -46,35 +46,53 @@ impl Look {
     }
 }
 
-/// Text of a model, a tool or a file with everything neutralised that could steer a terminal or deceive its reader:
-/// control characters become visible pictures, marks that reverse the direction of writing become their numbers.
+/// The beginning of what [`Look::paint`] writes, and the numbers it writes behind it.
+const PAINT: &str = "\x1b[";
+const PAINTS: [&str; 7] = ["0m", "1m", "2m", "31m", "32m", "33m", "36m"];
+
+/// Text of a model, a tool or a file with everything neutralised that could steer a terminal or deceive its reader.
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    let Some(first) = text.char_indices().find(|(_, c)| is_harmful(*c)).map(|(at, _)| at) else {
-        return Cow::Borrowed(text);
-    };
-    let mut clean = String::with_capacity(text.len() + 16);
-    clean.push_str(&text[..first]);
-    let mut rest = text[first..].chars().peekable();
-    while let Some(c) = rest.next() {
-        match c {
-            '\r' if rest.peek() == Some(&'\n') => {}
-            '\u{7f}' => clean.push('\u{2421}'),
-            '\0'..='\x1f' if is_harmful(c) => clean.extend(char::from_u32(0x2400 + c as u32)),
-            _ if is_harmful(c) => clean.push_str(&format!("<U+{:04X}>", c as u32)),
-            _ => clean.push(c),
+    windlass_tools::visible(text)
+}
+
+/// The same of a line that was painted here: nothing but the paint is left to steer the terminal. All that is printed
+/// goes through this, whatever was done to its parts before.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    if !text.contains(PAINT) {
+        return harmless(text);
+    }
+    let mut clean = String::with_capacity(text.len());
+    let mut parts = text.split(PAINT);
+    clean += &harmless(parts.next().unwrap_or_default());
+    for part in parts {
+        match PAINTS.iter().find(|paint| part.starts_with(**paint)) {
+            Some(paint) => {
+                clean += PAINT;
+                clean += paint;
+                clean += &harmless(&part[paint.len()..]);
+            }
+            None => clean += &harmless(&format!("{PAINT}{part}")),
         }
     }
     Cow::Owned(clean)
 }
 
-fn is_harmful(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        '\0'..='\x1f' | '\u{7f}'..='\u{9f}' => true,
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}' => true,
-        '\u{2028}' | '\u{2029}' => true,
-        _ => false,
+/// JSON that says the same without a character that could deceive: such are written as escapes.
+pub fn plain_json(json: &str) -> Cow<'_, str> {
+    let is_told = |c: char| c == '\u{7f}' || windlass_tools::is_invisible(c);
+    if json.is_ascii() && !json.contains('\u{7f}') || !json.contains(is_told) {
+        return Cow::Borrowed(json);
     }
+    let mut clean = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if is_told(c) {
+            let mut units = [0; 2];
+            c.encode_utf16(&mut units).iter().for_each(|unit| clean += &format!("\\u{unit:04x}"));
+        } else {
+            clean.push(c);
+        }
+    }
+    Cow::Owned(clean)
 }
 
 /// The first line of `text`, harmless and at most `width` characters wide.
@@ -91,6 +109,15 @@ pub fn one_line(text: &str, width: usize) -> String {
 
 /// Writes a listing to stdout. That nobody reads on is no error: the program ends quietly.
 pub fn print(text: &str) {
+    put(&shown(text));
+}
+
+/// Writes JSON to stdout, in which nothing may be changed.
+pub fn print_json(json: &str) {
+    put(&plain_json(json));
+}
+
+fn put(text: &str) {
     let mut stdout = io::stdout().lock();
     if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         leave_on_closed(&error);
@@ -108,7 +135,7 @@ fn leave_on_closed(error: &io::Error) {
 
 /// Writes a line to stderr; if nobody reads it, so be it.
 pub fn tell(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", shown(line));
 }
 
 #[cfg(test)]
@@ -128,6 +155,29 @@ mod tests {
         assert_eq!(harmless("line\r\nnext"), "line\nnext");
         assert_eq!(harmless("\u{9b}2J\u{7f}"), "<U+009B>2J␡");
         assert_eq!(harmless("user\u{202e}txt.exe"), "user<U+202E>txt.exe");
+    }
+
+    #[test]
+    fn of_what_steers_a_terminal_only_the_paint_made_here_is_left() {
+        let look = Look { terminal: true, colours: true };
+        let painted = format!("{} and {}", look.paint(Shade::Red, "no"), look.paint(Shade::Dim, "yes"));
+        assert_eq!(shown(&painted), painted);
+        assert_eq!(shown("\x1b[31mred\x1b[8mhidden\x1b[0m\x1b]0;t\x07"), "\x1b[31mred␛[8mhidden\x1b[0m␛]0;t␇");
+        assert_eq!(shown("\x1b[2J\x1b[H"), "␛[2J␛[H");
+        for shade in [Shade::Dim, Shade::Bold, Shade::Red, Shade::Green, Shade::Yellow, Shade::Cyan] {
+            let painted = look.paint(shade, "x");
+            assert_eq!(shown(&painted), painted, "{shade:?}");
+        }
+    }
+
+    #[test]
+    fn json_says_the_same_and_hides_nothing() {
+        let said = "a\u{202e}b\u{e0041}c\u{7f}d\x1be ❤\u{fe0f} ä";
+        let json = serde_json::to_string(said).unwrap();
+        let plain = plain_json(&json);
+        assert_eq!(plain, "\"a\\u202eb\\udb40\\udc41c\\u007fd\\u001be ❤\\ufe0f ä\"");
+        assert_eq!(serde_json::from_str::<String>(&plain).unwrap(), said);
+        assert!(matches!(plain_json("[1, \"ä\"]"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -1,41 +1,47 @@
 //! `windlass tool`: the tools, and one run by hand through the checks that hold in a session.
 
-use crate::choose;
 use crate::desk::Desk;
 use crate::exit::{Code, Ended, Failure};
 use crate::signals::Signals;
-use crate::terminal::{harmless, print, tell};
+use crate::terminal::{harmless, print, print_json, tell};
+use crate::{choose, sandbox, secrets};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use windlass_kernel::{CallId, CallPlan, FileSeen, Outcome, SessionId, Verdict, text_of};
 use windlass_policy::Ask;
-use windlass_tools::{Entry, Finished, Reports, ToolRun, Tools, Workspace};
+use windlass_tools::{Confirm, Entry, Finished, Reports, Root, ToolRun, Tools, Workspace};
 
 pub fn list(desk: &Desk, as_json: bool) -> Ended {
     let tools = desk.tools();
     let entries: Vec<Arc<Entry>> = tools.names().iter().filter_map(|name| tools.get(name)).collect();
+    let grants = desk.extensions.grants(&desk.environment, &desk.places());
     if as_json {
-        let list: Vec<Value> = entries.iter().map(|entry| definition(entry)).collect();
-        print(&format!("{:#}\n", Value::from(list)));
+        let list: Vec<Value> = entries.iter().map(|entry| definition(entry, grants.get(entry.name()))).collect();
+        print_json(&format!("{:#}\n", Value::from(list)));
         return Ok(Code::Done);
     }
-    let lines: Vec<String> = entries.iter().map(|entry| line(entry)).collect();
+    let lines: Vec<String> = entries.iter().map(|entry| line(entry, grants.get(entry.name()))).collect();
     print(&lines.concat());
     Ok(Code::Done)
 }
 
-fn definition(entry: &Entry) -> Value {
-    json!({
+/// `grants`: what a tool that was installed may reach.
+fn definition(entry: &Entry, grants: Option<&Vec<String>>) -> Value {
+    let mut definition = json!({
         "name": entry.name(),
         "description": entry.tool.description(),
         "enabled": entry.enabled(),
         "input_schema": entry.schema(),
-    })
+    });
+    if let Some(grants) = grants {
+        definition["grants"] = json!(grants);
+    }
+    definition
 }
 
-fn line(entry: &Entry) -> String {
+fn line(entry: &Entry, grants: Option<&Vec<String>>) -> String {
     let required = entry.schema()["required"].as_array().cloned().unwrap_or_default();
     let fields = entry.schema()["properties"]
         .as_object()
@@ -45,7 +51,8 @@ fn line(entry: &Entry) -> String {
     let arguments = fields.collect::<Vec<_>>().join(", ");
     let first = entry.tool.description().lines().next().unwrap_or_default();
     let off = if entry.enabled() { "" } else { " (disabled)" };
-    format!("{}({arguments}){off}\n    {first}\n", entry.name())
+    let grants: String = grants.into_iter().flatten().map(|grant| format!("    - {grant}\n")).collect();
+    harmless(&format!("{}({arguments}){off}\n    {first}\n{grants}", entry.name())).into_owned()
 }
 
 pub async fn run(desk: &Desk, name: &str, input: &str, as_json: bool) -> Ended {
@@ -64,8 +71,12 @@ pub async fn run(desk: &Desk, name: &str, input: &str, as_json: bool) -> Ended {
     let workspace = Arc::new(workspace(desk)?);
     let plan = entry.tool.plan(&input, &workspace);
     permit(desk, name, &input, &plan)?;
+    if name == "bash" && entry.tool.confirm(&input) == Confirm::Always {
+        let why = "outside_sandbox asks a person, and nobody is asked here: set sandbox.wall to none for this run";
+        return Err(Failure::new(Code::Denied, why));
+    }
     let seen = seen(&tools, &plan, &workspace).await;
-    let run = tool_run(workspace, seen);
+    let run = tool_run(workspace, plan.paths, seen);
     let mut signals = Signals::listen()?;
     let cancel = run.cancel.clone();
     let finished = {
@@ -105,15 +116,18 @@ fn permit(desk: &Desk, name: &str, input: &Value, plan: &CallPlan) -> Result<(),
     }
 }
 
-fn workspace(desk: &Desk) -> Result<Workspace, Failure> {
+pub fn workspace(desk: &Desk) -> Result<Workspace, Failure> {
     let session = SessionId(uuid::Uuid::now_v7());
     let providers = choose::providers(&desk.settings.config, &desk.environment)?;
     let keys = choose::key_variables(&desk.settings.config, &desk.environment, &providers);
     Ok(Workspace {
         session,
         cwd: desk.folder.clone(),
+        root: Arc::new(Root::new(&desk.folder)),
         scratch: desk.environment.data_dir.join("scratch").join(session.to_string()),
-        env: Arc::new(desk.environment.for_children(keys)),
+        secrets: secrets::load(&desk.settings.config, &desk.environment),
+        env: Arc::new(desk.environment.for_children(keys, &sandbox::further_variables(&desk.settings.config))),
+        wall: desk.settings.wall.clone(),
     })
 }
 
@@ -124,7 +138,7 @@ async fn seen(tools: &Tools, plan: &CallPlan, workspace: &Arc<Workspace>) -> BTr
     let Some(read) = tools.get("read").filter(|_| plan.tags.iter().any(|tag| tag == "fs.write")) else { return seen };
     let existing: BTreeSet<&String> = plan.paths.iter().filter(|path| Path::new(path).is_file()).collect();
     for path in existing {
-        let run = tool_run(workspace.clone(), BTreeMap::new());
+        let run = tool_run(workspace.clone(), plan.paths.clone(), BTreeMap::new());
         let Ok(input) = read.check(&json!({"path": path})) else { continue };
         let finished = windlass_tools::run(&read, input, run).await;
         let files = finished.output.files.into_iter();
@@ -133,13 +147,14 @@ async fn seen(tools: &Tools, plan: &CallPlan, workspace: &Arc<Workspace>) -> BTr
     seen
 }
 
-fn tool_run(workspace: Arc<Workspace>, seen: BTreeMap<String, String>) -> ToolRun {
+fn tool_run(workspace: Arc<Workspace>, paths: Vec<String>, seen: BTreeMap<String, String>) -> ToolRun {
     let call = CallId::from("by-hand");
     ToolRun {
         idempotency_key: format!("{}:by-hand", workspace.session),
         workspace,
         call,
         cancel: Default::default(),
+        paths,
         seen: Arc::new(seen),
         reports: Reports::none(),
     }
@@ -154,7 +169,7 @@ fn tell_of(finished: &Finished, as_json: bool) {
             "value": finished.output.value,
             "files": finished.output.files,
         });
-        return print(&format!("{object}\n"));
+        return print_json(&format!("{object}\n"));
     }
     let text = harmless(text.trim_end_matches('\n'));
     match finished.outcome {

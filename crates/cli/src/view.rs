@@ -2,6 +2,7 @@
 //! the log.
 
 use crate::exit::explain;
+use crate::lines::hook_ran;
 use crate::lines::{cache_broke, snipped, switched};
 use crate::terminal::{Look, Shade, harmless, one_line};
 use crate::words;
@@ -139,6 +140,10 @@ impl View {
                 Some(self.bad(&format!("  summing up failed: {}", one_line(message, REASON_CHARS))))
             }
             Event::ModelFailed { error, .. } => Some(self.bad(&self.failed(error))),
+            Event::HookRan(ran) if ran.outcome == HookOutcome::Failed => {
+                Some(self.bad(&format!("  hook {}", hook_ran(ran))))
+            }
+            Event::HookRan(ran) if !ran.message.is_empty() => Some(self.dim(&format!("  hook {}", hook_ran(ran)))),
             Event::Judged(judged) => self.judged(judged),
             Event::ToolFinished(finished) => Some(self.finished(finished)),
             Event::Began { step: Step::Close { calls, why } } => Some(self.closed(calls, *why)),
@@ -182,7 +187,7 @@ impl View {
                 self.speaking = false;
                 self.open = None;
             }
-            Event::ModelCalled(called) if called.role != ModelRole::Compaction => {
+            Event::ModelCalled(called) if !matches!(called.role, ModelRole::Compaction | ModelRole::Review) => {
                 self.model = format!("{}/{}", called.provider, called.model);
                 self.attempt = called.attempt;
             }
@@ -366,6 +371,8 @@ pub fn mode_name(mode: PermissionMode) -> &'static str {
         PermissionMode::AcceptEdits => "accept-edits",
         PermissionMode::Plan => "plan",
         PermissionMode::Bypass => "bypass",
+        PermissionMode::Auto => "auto",
+        PermissionMode::DontAsk => "dont-ask",
     }
 }
 

@@ -69,7 +69,7 @@ fn s4_05_a_failed_run_prints_an_error_and_the_chat_goes_on() {
 fn an_approval_shows_the_command_and_takes_yes() {
     let stage = Stage::new(&runner("touch made.txt"));
     let told = stage.type_in(&[], "go\nwhat?\ny\nexit\n").code(0).out_has("may this run? bash touch made.txt");
-    let told = told.out_has("[y]es once, [s]ession, [a]lways ").out_has("`what?` is no answer").out_has("That was it.");
+    let told = told.out_has("[y]es once, for this [s]ession, ").out_has("`what?` is no answer").out_has("That was it.");
     let folder = stage.work().canonicalize().expect("the folder is there");
     told.out_has(&format!(" in {}", folder.display()));
     assert!(stage.work().join("made.txt").exists());
@@ -89,18 +89,24 @@ fn twice() -> Stage {
 }
 
 #[test]
-fn an_always_is_kept_for_the_folder() {
+fn a_yes_for_the_project_is_kept_for_the_folder_and_an_always_for_all() {
     let stage = twice();
-    let told = stage.type_in(&[], "go\na\ngo on\nexit\n").code(0);
+    let told = stage.type_in(&[], "go\np\ngo on\nexit\n").code(0);
     assert_eq!(told.out.matches("may this run?").count(), 1, "{}", told.out);
     assert_eq!(told.out.matches("That was it.").count(), 2, "{}", told.out);
     let kept = std::fs::read_to_string(stage.home().join("rules.toml")).expect("the rule was kept");
     assert!(kept.contains("bash(touch made.txt)"), "{kept}");
-    stage.run(&["config"]).code(0).out_has("rules.allow += \"bash(touch made.txt)\"");
+    stage.run(&["config"]).code(0).out_has("rules.kept += \"bash(touch made.txt)\"");
     let elsewhere = stage.work().join("other");
     std::fs::create_dir(&elsewhere).expect("a folder can be made");
     let shown = told_in(&stage, &elsewhere, &["config"]);
     assert!(!shown.out.contains("touch"), "{}", shown.out);
+
+    let stage = twice();
+    stage.type_in(&[], "go\na\ngo on\nexit\n").code(0);
+    let elsewhere = stage.work().join("other");
+    std::fs::create_dir(&elsewhere).expect("a folder can be made");
+    told_in(&stage, &elsewhere, &["config"]).out_has("rules.kept += \"bash(touch made.txt)\"");
 }
 
 fn told_in(stage: &Stage, folder: &std::path::Path, arguments: &[&str]) -> Told {

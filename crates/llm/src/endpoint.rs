@@ -68,7 +68,8 @@ impl ApiKey {
         ApiKey(key.as_ref().trim().to_owned())
     }
 
-    pub(crate) fn expose(&self) -> &str {
+    /// The key itself, for who sends it or keeps it out of what others see.
+    pub fn expose(&self) -> &str {
         &self.0
     }
 }

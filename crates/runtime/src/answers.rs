@@ -15,6 +15,10 @@ pub(crate) fn check(
 ) -> Result<Box<Answered>, Rejected> {
     let wrong = |problem: String| Rejected::WrongAnswer { call: answer.call.clone(), problem };
     let allows = answer.decision == Decision::Allow;
+    let every_time = |question: &Question| question.every_time;
+    if answer.scope != Scope::Once && state.asking().any(|(call, asked)| call.id == answer.call && every_time(asked)) {
+        return Err(wrong("this is asked every time: it can be allowed once only".into()));
+    }
     if let Some(rule) = &answer.rule {
         if !allows {
             return Err(wrong(format!("only an allow can add a rule: leave {rule} out")));

@@ -1,5 +1,6 @@
 //! What a model call is told, kept between calls so that each pays only for what is new.
 
+use crate::review::Reviewer;
 use crate::{ModelFacts, Setup};
 use bytes::Bytes;
 use serde_json::Value;
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use windlass_kernel::*;
 use windlass_llm::{Memo, Model, Prices, Request, SystemSection, ToolSpec};
 use windlass_store::{StoreError, blob_ref};
-use windlass_tools::Entry;
+use windlass_tools::{Entry, Source};
 
 pub(crate) struct Briefing {
     setup: Arc<Setup>,
@@ -132,6 +133,16 @@ impl Briefing {
         Summary { speech, upto }
     }
 
+    /// The model that answers in a person's place.
+    pub fn reviewer(&self, state: &State) -> Reviewer {
+        let name = self.setup.reviewer.clone().unwrap_or_else(|| state.model.clone());
+        let (model, facts) = match state.mode {
+            PermissionMode::Auto => ((self.setup.models.find)(&name), (self.setup.models.facts)(&name)),
+            _ => (Err("only mode auto has a reviewing model".to_owned()), ModelFacts::default()),
+        };
+        Reviewer { name, model, facts: Arc::new(facts) }
+    }
+
     fn model(&mut self, name: &str) -> Result<Arc<dyn Model>, String> {
         if let Some((known, model)) = &self.model
             && known == name
@@ -217,7 +228,9 @@ pub struct Offers(Mutex<Option<Arc<Offer>>>);
 
 /// The offer for `state`: the one kept, or the one last made for anybody, unless the tools or the folder are others.
 fn offer<'a>(kept: &'a mut Option<Arc<Offer>>, setup: &Setup, state: &State, facts: &ModelFacts) -> &'a Arc<Offer> {
-    let entries = setup.tools.offered(&state.disabled_tools, &facts.habits);
+    let mut entries = setup.tools.offered(&state.disabled_tools, &facts.habits);
+    // What is denied whatever it is given, no model needs to hear of.
+    entries.retain(|entry| !setup.policy.hides(entry.name()));
     let same = |offer: &Arc<Offer>| {
         offer.cwd == state.cwd
             && offer.entries.len() == entries.len()
@@ -238,7 +251,7 @@ fn offer<'a>(kept: &'a mut Option<Arc<Offer>>, setup: &Setup, state: &State, fac
 fn make_offer(setup: &Setup, entries: &[Arc<Entry>], cwd: String) -> Offer {
     let spec = |entry: &Arc<Entry>| ToolSpec {
         name: entry.name().to_owned(),
-        description: entry.tool.description().to_owned(),
+        description: setup.secrets.redact(entry.tool.description(), Source::Speech).into_owned(),
         schema: entry.schema().clone(),
     };
     let tools: Arc<[ToolSpec]> = entries.iter().map(spec).collect();
@@ -247,7 +260,11 @@ fn make_offer(setup: &Setup, entries: &[Arc<Entry>], cwd: String) -> Offer {
     facts.tools = tools.iter().map(|tool| (tool.name.clone(), tool.description.clone())).collect();
     let system: Arc<[SystemSection]> = windlass_prompt::system(&facts)
         .into_iter()
-        .map(|section| SystemSection { name: section.name.to_string(), text: section.text, fixed: section.fixed })
+        .map(|section| SystemSection {
+            name: section.name.to_string(),
+            text: setup.secrets.redact(&section.text, Source::Speech).into_owned(),
+            fixed: section.fixed,
+        })
         .collect();
     let mut blobs = vec![];
     let mut keep = |bytes: Vec<u8>| {

@@ -1,5 +1,6 @@
 //! A batch in the making: facts become records, in order, before anything of them is stored.
 
+use crate::redact::redact;
 use crate::{Frame, Setup};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -31,9 +32,10 @@ impl Draft {
         }
     }
 
-    /// Makes `event` the next record and folds it into `state`, ahead of its being stored: if the append fails, the
-    /// state is wrong and the session must be thrown away.
-    pub fn happened(&mut self, setup: &Setup, state: &mut State, cause: Option<Seq>, event: Event) -> Seq {
+    /// Makes `event`, without the secrets in it, the next record and folds it into `state`, ahead of its being stored:
+    /// if the append fails, the state is wrong and the session must be thrown away.
+    pub fn happened(&mut self, setup: &Setup, state: &mut State, cause: Option<Seq>, mut event: Event) -> Seq {
+        redact(&setup.secrets, &mut event, &mut self.blobs);
         self.sync |= wants_sync(state, &event);
         let seq = state.head.next();
         let record = Arc::new(Record {

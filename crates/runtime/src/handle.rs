@@ -20,8 +20,11 @@ pub struct Handle {
     pub(crate) over: Arc<OnceLock<SendError>>,
 }
 
+/// The way back to who asked for something.
+pub(crate) type Reply = oneshot::Sender<Result<Seq, Rejected>>;
+
 pub(crate) enum Envelope {
-    Wish { command: Command, blobs: Vec<(BlobRef, Bytes)>, reply: oneshot::Sender<Result<Seq, Rejected>> },
+    Wish { command: Command, blobs: Vec<(BlobRef, Bytes)>, reply: Reply },
     Follow { reply: oneshot::Sender<Followed> },
     Look { reply: oneshot::Sender<Box<State>> },
     Close { reply: oneshot::Sender<()> },

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use windlass_kernel::*;
-use windlass_tools::Workspace;
+use windlass_tools::{Root, Workspace};
 
 /// Time a room has, once called back, before it is answered for. A tool's own way out takes at most half of it.
 const GRACE: Duration = Duration::from_secs(5);
@@ -48,8 +48,11 @@ impl Hands {
             Arc::new(Workspace {
                 session: self.session,
                 cwd: state.cwd.clone().into(),
+                root: Arc::new(Root::new(&state.cwd)),
                 scratch: self.setup.scratch.join(self.session.to_string()),
                 env: self.setup.env.clone(),
+                wall: self.setup.wall.clone(),
+                secrets: self.setup.secrets.clone(),
             })
         };
         self.workspace.get_or_insert_with(make).clone()
@@ -72,7 +75,8 @@ impl Hands {
                 tokio::spawn(attended(room, reporter, step.clone()))
             }
             Step::Compact => {
-                let room = rooms::compact::compact(briefing.summary(state), cancel.clone(), reporter.clone());
+                let hooks = rooms::compact::Asked::of(&self.setup, self.session, state);
+                let room = rooms::compact::compact(briefing.summary(state), hooks, cancel.clone(), reporter.clone());
                 tokio::spawn(attended(room, reporter, step.clone()))
             }
             Step::RunTool { call } => {
@@ -82,14 +86,29 @@ impl Hands {
                 tokio::spawn(attended(room, reporter, step.clone()))
             }
             Step::Finish { .. } => {
-                let checks = self.setup.stop_checks.clone();
-                tokio::spawn(rooms::finish::check(checks, state.clone(), cancel.clone(), reporter))
+                let room =
+                    rooms::finish::check(self.setup.clone(), self.session, state.clone(), cancel.clone(), reporter);
+                tokio::spawn(room)
             }
-            // Judged in its own batch; closed and cancelled without a room.
-            Step::Judge { .. } | Step::Close { .. } | Step::Cancel { .. } => return,
+            // Most calls are judged in their own batch, and then they are not in flight.
+            Step::Judge { call } => {
+                let (workspace, reviewer) = (self.workspace(state), briefing.reviewer(state));
+                let (setup, state, call) = (self.setup.clone(), state.clone(), call.clone());
+                let case = rooms::judge::Case { setup, workspace, state, call, reviewer };
+                let room = rooms::judge::deliberate(case, cancel.clone(), reporter.clone());
+                tokio::spawn(attended(room, reporter, step.clone()))
+            }
+            // Closed and cancelled without a room.
+            Step::Close { .. } | Step::Cancel { .. } => return,
             Step::Snip { .. } | Step::SwitchModel { .. } | Step::Pause { .. } => return,
         };
         self.works.insert(work, Hand::new(room, cancel));
+    }
+
+    /// Whether a hook wants to hear that a turn is about to end.
+    pub fn wants_stop(&self, state: &State) -> bool {
+        let event = rooms::finish::stop_event(state);
+        self.setup.hooking.as_ref().is_some_and(|hooking| hooking.wants(event, &state.agent))
     }
 
     fn call_back(&mut self, work: Seq) {
@@ -213,6 +232,7 @@ async fn attended(room: impl Future<Output = ()>, reporter: Reporter, step: Step
             Event::ModelFailed { work, error, spent: Spent::default() }
         }
         Step::RunTool { call } => rooms::tool::ended(work, call, Outcome::Error, &format!("the tool {message}")),
+        Step::Judge { call } => rooms::judge::invalid(work, &call, format!("judging the call {message}")),
         _ => Event::CompactionFailed { work, message, error: None, spent: None },
     };
     reporter.fact(event).await;

@@ -7,7 +7,13 @@ use windlass_kernel::*;
 use windlass_prompt::{Slash, UserContext};
 
 /// What a command from outside amounts to: a slash command in a prompt is the command it names.
-pub(crate) fn expand(setup: &Setup, command: Command, blobs: &[(BlobRef, Bytes)]) -> Result<Command, Rejected> {
+/// `told`: what hooks have the model told beside it.
+pub(crate) fn expand(
+    setup: &Setup,
+    command: Command,
+    told: Option<String>,
+    blobs: &[(BlobRef, Bytes)],
+) -> Result<Command, Rejected> {
     let mut prompt = match command {
         Command::Prompt(prompt) => prompt,
         Command::ChangeTools { change, ref tools } => return known(setup, change, tools).map(|()| command),
@@ -32,6 +38,10 @@ pub(crate) fn expand(setup: &Setup, command: Command, blobs: &[(BlobRef, Bytes)]
     }
     if prompt.context.is_none() {
         prompt.context = Some(context(setup, &prompt, blobs));
+    }
+    if let (Some(context), Some(told)) = (&mut prompt.context, told) {
+        context.push('\n');
+        context.push_str(&told);
     }
     Ok(Command::Prompt(prompt))
 }

@@ -1,5 +1,7 @@
 //! What came in since the last batch.
 
+use crate::gate::Wish;
+use crate::handle::Reply;
 use crate::report::{Item, Piece, Report};
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -18,13 +20,18 @@ pub(crate) struct News {
     pub waiting: Vec<oneshot::Sender<()>>,
 }
 
-/// The way back to who asked for something.
-type Reply = oneshot::Sender<Result<Seq, Rejected>>;
-
 pub(crate) enum Arrival {
-    Fact { work: Seq, event: Event },
+    Fact {
+        work: Seq,
+        event: Event,
+    },
     Delta(Piece),
-    Wish { command: Command, from_store: Option<InputId>, reply: Option<Reply> },
+    Wish(Wish),
+    /// An input from the store that hooks did not let through.
+    Refused {
+        input: InputId,
+        reason: String,
+    },
 }
 
 impl Arrival {
@@ -35,7 +42,7 @@ impl Arrival {
 
     /// An input that somebody left in the store.
     pub fn left(input: Input) -> Arrival {
-        Arrival::Wish { command: input.command, from_store: Some(input.id), reply: None }
+        Arrival::Wish(Wish { command: input.command, from_store: Some(input.id), reply: None, told: None })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::briefing::Briefing;
 use crate::feed::Feed;
+use crate::gate::Gate;
 use crate::hands::{Hands, panic_text};
 use crate::news::{Arrival, News};
 use crate::report::REPORTS_QUEUED;
@@ -13,8 +14,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use windlass_hooks::SessionSource;
 use windlass_kernel::*;
-use windlass_store::{Fence, StoreError};
+use windlass_store::{Fence, Input, StoreError};
 
 /// Commands waiting for the loop before a sender has to wait.
 const COMMANDS_QUEUED: usize = 64;
@@ -60,7 +62,10 @@ impl Session {
             first.extend(answers::nobody(&state).into_iter().map(Arrival::known));
         }
         // What can't be read there must not keep the session shut.
-        first.extend(setup.store.inbox(session).await.unwrap_or_default().into_iter().map(Arrival::left));
+        let left = setup.store.inbox(session).await.unwrap_or_default().into_iter();
+        // Where hooks see prompts first, the loop takes them in when it looks around.
+        let is_seen = |input: &Input| setup.hooking.is_none() || !matches!(input.command, Command::Prompt(_));
+        first.extend(left.filter(is_seen).map(Arrival::left));
         rooms::tool::kill_leftovers(session, &state);
         Session::start(setup, fence, state, first).await
     }
@@ -73,7 +78,8 @@ impl Session {
         let mut session = Session {
             briefing: Briefing::new(setup.clone(), fence.session),
             hands: Hands::new(setup.clone(), fence.session, to),
-            feed: Feed::new(fence.session),
+            gate: Gate::new(&setup, if state.head == Seq(0) { SessionSource::Startup } else { SessionSource::Resume }),
+            feed: Feed::new(fence.session, setup.secrets.clone()),
             setup,
             fence,
             state,

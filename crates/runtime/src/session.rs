@@ -3,12 +3,13 @@
 use crate::briefing::Briefing;
 use crate::draft::Draft;
 use crate::feed::Feed;
+use crate::gate::{Gate, Passed, Wish};
 use crate::handle::{Envelope, Followed};
 use crate::hands::Hands;
 use crate::news::{Arrival, News};
 use crate::report::Report;
 use crate::rooms;
-use crate::{SendError, Setup, answers, inbox, spending};
+use crate::{Frame, SendError, Setup, answers, inbox, spending};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -35,6 +36,7 @@ pub struct Session {
     pub(crate) briefing: Briefing,
     pub(crate) hands: Hands,
     pub(crate) feed: Feed,
+    pub(crate) gate: Gate,
     pub(crate) inbox: mpsc::Receiver<Envelope>,
     pub(crate) reports: mpsc::Receiver<Report>,
     pub(crate) over: Arc<OnceLock<SendError>>,
@@ -76,6 +78,8 @@ impl Session {
     /// Calls the rooms back and records how their work ended, without beginning anything. What only looked, and a
     /// message in the middle, are left as they are: whoever resumes the session does them again.
     async fn lie_down(&mut self, news: &mut News) -> Result<(), StoreError> {
+        let told = self.gate.settle().await;
+        news.items.extend(told.into_iter().map(Arrival::known));
         self.record(news, false).await?;
         self.hands.cancel_all();
         let until = Instant::now() + CLOSING;
@@ -120,10 +124,13 @@ impl Session {
             match arrival {
                 // Of a work gone by nobody wants to hear.
                 Arrival::Delta(piece) if !self.state.in_flight().contains(&piece.work) => {}
-                Arrival::Delta(piece) => draft.frames.push(self.feed.hear(piece)),
+                Arrival::Delta(piece) => draft.frames.extend(self.feed.hear(piece)),
                 Arrival::Fact { work, event } => self.report(&mut draft, work, event),
-                Arrival::Wish { command, from_store, reply } => {
-                    let answer = self.wish(&mut draft, command, &mut kept_rules);
+                Arrival::Refused { input, reason } => {
+                    self.taken_up(&mut draft, input, &Err(Rejected::Blocked { reason }));
+                }
+                Arrival::Wish(Wish { command, from_store, reply, told }) => {
+                    let answer = self.wish(&mut draft, command, told, &mut kept_rules);
                     if let Some(input) = from_store {
                         self.taken_up(&mut draft, input, &answer);
                     }
@@ -138,11 +145,15 @@ impl Session {
             self.setup.store.append(batch).await?;
         }
         self.setup.observe(&frames);
+        for record in frames.iter().filter_map(Frame::record) {
+            self.gate.began(&record.event);
+            self.gate.notify(&record.event, self.fence.session, &self.state);
+        }
         self.feed.tell(frames);
         for (reply, answer) in news.acks.drain(..) {
             let _ = reply.send(answer);
         }
-        kept_rules.iter().for_each(|rule| (self.setup.keep_rule)(rule));
+        kept_rules.iter().for_each(|(rule, scope)| (self.setup.keep_rule)(rule, *scope));
         Ok(steps)
     }
 
@@ -188,7 +199,8 @@ impl Session {
                 broken.into_iter().chain([Event::ModelCalled(Box::new(called))]).collect()
             }
             Step::Judge { call } => {
-                rooms::judge::judge(&self.setup, &self.hands.workspace(&self.state), &self.state, work, call)
+                let workspace = self.hands.workspace(&self.state);
+                rooms::judge::judge(&self.setup, &workspace, &self.state, work, call).unwrap_or_default()
             }
             Step::RunTool { call } => rooms::tool::started(self.fence.session, &self.state, work, call),
             Step::Finish { end, checks } if !checks || !self.is_checked() => {
@@ -201,7 +213,7 @@ impl Session {
     /// Whether somebody looks at an answer before the turn ends with it.
     fn is_checked(&self) -> bool {
         let wants_schema = self.state.turn.as_ref().is_some_and(|turn| turn.output_schema.is_some());
-        wants_schema || !self.setup.stop_checks.is_empty()
+        wants_schema || !self.setup.stop_checks.is_empty() || self.hands.wants_stop(&self.state)
     }
 
     fn cache_break(&self, work: Seq, called: &ModelCalled) -> Option<Event> {
@@ -234,7 +246,7 @@ impl Session {
         }
         let missed = self.cache_miss(work, &event);
         for event in broken.into_iter().chain(missed).chain([event]) {
-            self.feed.settle(&event);
+            draft.frames.extend(self.feed.settle(&event));
             let event = self.with_unique_id(work, event);
             let cause = (work != Seq(0)).then_some(work);
             draft.happened(&self.setup, &mut self.state, cause, event);
@@ -251,21 +263,27 @@ impl Session {
         event
     }
 
-    fn wish(&mut self, draft: &mut Draft, command: Command, kept_rules: &mut Vec<String>) -> Result<Seq, Rejected> {
+    fn wish(
+        &mut self,
+        draft: &mut Draft,
+        command: Command,
+        told: Option<String>,
+        kept_rules: &mut Vec<(String, Scope)>,
+    ) -> Result<Seq, Rejected> {
         let command = match command {
             Command::Answer(answer) => {
                 let workspace = self.hands.workspace(&self.state);
                 Command::Answer(answers::check(&self.setup, &workspace, &self.state, answer)?)
             }
-            command => inbox::expand(&self.setup, command, &draft.blobs)?,
+            command => inbox::expand(&self.setup, command, told, &draft.blobs)?,
         };
         let event = self.state.accept(&command)?;
         let seq = draft.happened(&self.setup, &mut self.state, None, event);
         match command {
             Command::Prompt(prompt) => self.briefing.keep_media(&prompt.blocks, &draft.blobs),
             Command::Answer(answer) => {
-                if answer.scope == Scope::Always {
-                    kept_rules.extend(answer.rule.clone());
+                if matches!(answer.scope, Scope::Project | Scope::Always) {
+                    kept_rules.extend(answer.rule.clone().map(|rule| (rule, answer.scope)));
                 }
                 for event in answers::covered(&self.setup, &self.state, &answer) {
                     draft.happened(&self.setup, &mut self.state, Some(seq), event);
@@ -286,6 +304,7 @@ impl Session {
             biased;
             envelope = self.inbox.recv() => self.open(envelope, news),
             Some(report) = self.reports.recv() => news.take_in(report),
+            Some(passed) = self.gate.next() => self.passed(passed, news),
             _ = tokio::time::sleep_until(due) => {}
         }
         while let Ok(envelope) = self.inbox.try_recv() {
@@ -302,11 +321,31 @@ impl Session {
         tokio::task::consume_budget().await;
     }
 
+    /// Takes a wish in, or lets the hooks see it first.
+    fn hear(&mut self, wish: Wish, news: &mut News) {
+        match self.gate.wants(&wish.command) {
+            true => self.gate.admit(wish, self.fence.session, &self.state),
+            false => news.items.push(Arrival::Wish(wish)),
+        }
+    }
+
+    /// A prompt that the hooks have seen goes on, or back to who sent it.
+    fn passed(&self, passed: Passed, news: &mut News) {
+        let Passed { wish, blocked, facts } = passed;
+        news.items.extend(facts.into_iter().map(Arrival::known));
+        let Some(reason) = blocked else { return news.items.push(Arrival::Wish(wish)) };
+        match (wish.reply, wish.from_store) {
+            (Some(reply), _) => news.acks.push((reply, Err(Rejected::Blocked { reason }))),
+            (None, Some(input)) => news.items.push(Arrival::Refused { input, reason }),
+            (None, None) => {}
+        }
+    }
+
     fn open(&mut self, envelope: Option<Envelope>, news: &mut News) {
         match envelope {
             Some(Envelope::Wish { command, blobs, reply }) => {
                 news.blobs.extend(blobs);
-                news.items.push(Arrival::Wish { command, from_store: None, reply: Some(reply) });
+                self.hear(Wish { command, from_store: None, reply: Some(reply), told: None }, news);
             }
             Some(Envelope::Follow { reply }) => {
                 let (open, live) = self.feed.follow();
@@ -334,7 +373,11 @@ impl Session {
         self.look_at = Instant::now() + STORE_INBOX_EVERY;
         // A store that fails here will fail, and say so, at the next append.
         let left = self.setup.store.inbox(self.fence.session).await.unwrap_or_default();
-        news.items.extend(left.into_iter().map(Arrival::left));
+        let left = left.into_iter().filter(|input| !self.gate.holds(input.id)).collect::<Vec<_>>();
+        for input in left {
+            self.hear(Wish { command: input.command, from_store: Some(input.id), reply: None, told: None }, news);
+        }
+        news.items.extend(self.gate.heard().into_iter().map(Arrival::known));
         let seen = spending::news(&self.setup, self.fence.session, &self.state, self.state.profile.caps).await;
         // In front: the store was asked before what came in just now was known to it.
         news.items.splice(..0, seen.into_iter().map(Arrival::known));

@@ -1,17 +1,18 @@
 //! What a session is given from outside.
 
-use crate::Frame;
 pub use crate::briefing::Offers;
+use crate::{Frame, Hooking};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use uuid::Uuid;
-use windlass_kernel::{Parameters, PermissionMode, Profile, Record, SessionId, State};
+use windlass_kernel::{Parameters, PermissionMode, Profile, Record, Scope, SessionId, State};
 use windlass_llm::{Model, Prices};
 use windlass_policy::Policy;
 use windlass_prompt::Facts;
 use windlass_store::Store;
-use windlass_tools::Tools;
+use windlass_tools::sandbox::Wall;
+use windlass_tools::{Secrets, Tools};
 
 /// Everything sessions of one process share.
 pub struct Setup {
@@ -36,10 +37,21 @@ pub struct Setup {
     pub scratch: PathBuf,
     /// The environment of child processes.
     pub env: Arc<BTreeMap<String, String>>,
-    /// Called with each rule that an answer of scope "always" added, once it is durable.
-    pub keep_rule: Arc<dyn Fn(&str) + Send + Sync>,
+    /// What child processes are kept in by.
+    pub wall: Arc<Wall>,
+    /// Called with each rule that an answer gave for longer than a session, once it is durable.
+    pub keep_rule: KeepRule,
+    /// Commands of the user's that look at what happens.
+    pub hooking: Option<Hooking>,
+    /// The model that answers asks in mode `auto`, as `PROVIDER/NAME`; none: the session's own.
+    pub reviewer: Option<String>,
+    /// What is never stored, told or given to a model.
+    pub secrets: Arc<Secrets>,
     pub observers: Vec<Observer>,
 }
+
+/// Keeps a rule for this folder ([`Scope::Project`]) or for all ([`Scope::Always`]).
+pub type KeepRule = Arc<dyn Fn(&str, Scope) + Send + Sync>;
 
 /// Called with each record once it is durable, on the session's own thread: it must neither wait nor panic.
 pub type Observer = Arc<dyn Fn(&Record) + Send + Sync>;

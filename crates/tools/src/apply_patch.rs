@@ -2,17 +2,17 @@
 
 use crate::args::{normalise, parse};
 use crate::diff::{Diff, diff, renamed};
-use crate::file::{blocking, is_binary, resolve, shown, touched};
+use crate::file::{blocking, is_binary, shown};
 use crate::hunk::patched;
 use crate::output::lossy;
 use crate::patch::{self, Section};
+use crate::place::{Reach, resolve, touched};
 use crate::together::Together;
 use crate::{Confirmation, Tool, ToolOutput, ToolRun, Workspace, schema};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use windlass_kernel::{Access, CallPlan, OnCrash, QuestionKind};
 
 const DESCRIPTION: &str = "\
@@ -102,8 +102,7 @@ impl Tool for ApplyPatch {
 
     fn confirmation(&self, input: &Value, workspace: &Workspace) -> Option<Confirmation> {
         let args: Args = parse(input).ok()?;
-        let unknown = BTreeMap::new();
-        let (preview, impact) = match draft(&args.patch, &mut Together::new(workspace, &unknown)) {
+        let (preview, impact) = match draft(&args.patch, &mut Together::new(Reach::looking(workspace))) {
             Ok(told) => {
                 let lines: Vec<String> = told.iter().map(|told| told.line(told.action.does())).collect();
                 (diffs(&told), format!("in {}: {}", workspace.cwd.display(), lines.join(", ")))
@@ -114,16 +113,16 @@ impl Tool for ApplyPatch {
     }
 
     async fn call(&self, input: Value, run: &ToolRun) -> ToolOutput {
-        let (workspace, seen, cancel) = (run.workspace.clone(), run.seen.clone(), run.cancel.clone());
+        let run = run.clone();
         blocking(move || {
-            let mut together = Together::new(&workspace, &seen);
+            let mut together = Together::new(Reach::of(&run));
             let told = match parse::<Args>(&input).and_then(|args| draft(&args.patch, &mut together)) {
                 Ok(told) => told,
                 Err(why) => {
                     return ToolOutput::error(why + "\nno file was changed; mend the patch and send it whole");
                 }
             };
-            match together.make(&cancel) {
+            match together.make(&run.cancel) {
                 Ok(files) => ToolOutput { files, ..done(&told) },
                 Err(failed) => ToolOutput { files: failed.files, ..ToolOutput::error(failed.why) },
             }

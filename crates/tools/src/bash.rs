@@ -1,28 +1,29 @@
 //! `bash`: a command in a shell, in a process group of its own that never outlives a call that was stopped.
 
 use crate::args::{normalise, parse};
+use crate::blocking::blocking;
 use crate::collector::{Collected, Collector};
-use crate::file::blocking;
+use crate::launch::{Started, launch};
 use crate::orphans::kill_leftovers;
 use crate::output::{BLOB_LIMIT_BYTES, OUTPUT_LIMIT_BYTES, blob, lossy, scratch_file, whole_chars};
-use crate::process::{Group, MARK, mark, record};
-use crate::{Confirmation, Tool, ToolOutput, ToolRun, Workspace, schema};
+use crate::process::{Group, record};
+use crate::{Confirm, Confirmation, Tool, ToolOutput, ToolRun, Workspace, schema};
 use async_trait::async_trait;
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::io::{self, PipeWriter};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
-use tokio::process::{Child, Command};
-use tokio::sync::oneshot;
+use tokio::process::Child;
 use tokio::time::MissedTickBehavior;
 use windlass_kernel::{Access, CallPlan, OnCrash, QuestionKind};
+use windlass_sandbox::Kind;
 
 /// Milliseconds a command may take where neither the call nor the configuration says otherwise.
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
@@ -32,14 +33,14 @@ const MAX_TIMEOUT_MS: u64 = 600_000;
 const WORDS_BYTES: usize = 1_000;
 /// How long output is awaited after the shell has ended: a background child may hold the pipe for ever.
 const DRAIN: Duration = Duration::from_millis(100);
+/// How long the keeper of a wall is awaited that was told to end its command: its grace, the kill, and clearing up.
+const KEEPER_WAIT: Duration = Duration::from_millis(1_200);
 /// Time between two reports of new output.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 /// Bytes of new output in one report; of more, the newest are told.
 const REPORT_BYTES: usize = 8 << 10;
 /// Bytes read at once.
 const READ_BYTES: usize = 16 << 10;
-/// Bytes of stack of the thread that forks: it does nothing else.
-const ANCHOR_STACK_BYTES: usize = 256 << 10;
 
 pub(crate) struct Bash;
 
@@ -50,6 +51,8 @@ struct Args {
     /// Milliseconds it may take, 600000 at most; 120000 if not given.
     #[schemars(range(min = 1, max = MAX_TIMEOUT_MS))]
     timeout_ms: Option<u64>,
+    /// Only once the sandbox was in the way: why the command must run without it. The user is asked.
+    outside_sandbox: Option<String>,
 }
 
 #[async_trait]
@@ -60,8 +63,8 @@ impl Tool for Bash {
 
     fn description(&self) -> &str {
         "Run a shell command in the workspace and give its output (stdout and stderr as they came) and exit code. There \
-         is no input to it, and each call is a new shell: cd and variables do not last. To leave something running, \
-         send its output to a file and end it with &."
+         is no input to it, and each call is a new shell: cd and variables do not last. In the sandbox, what is left in \
+         the background ends with the call, and /tmp is not the one that other tools see: share files in the workspace."
     }
 
     fn schema(&self) -> Value {
@@ -77,9 +80,17 @@ impl Tool for Bash {
         normalise(input, &[])
     }
 
+    fn confirm(&self, input: &Value) -> Confirm {
+        match parse(input) {
+            Ok(Args { outside_sandbox: None, .. }) => Confirm::AsPolicySays,
+            _ => Confirm::Always,
+        }
+    }
+
     fn confirmation(&self, input: &Value, workspace: &Workspace) -> Option<Confirmation> {
-        let Args { command, .. } = parse(input).ok()?;
-        let impact = format!("runs in {}", workspace.cwd.display());
+        let Args { command, outside_sandbox, .. } = parse(input).ok()?;
+        let outside = outside_sandbox.map(|why| format!(", OUTSIDE THE SANDBOX, because: {why}"));
+        let impact = format!("runs in {}{}", workspace.cwd.display(), outside.unwrap_or_default());
         Some(Confirmation { kind: QuestionKind::Approval, preview: command, impact, options: Vec::new() })
     }
 
@@ -101,7 +112,7 @@ impl Tool for Bash {
         if args.command.contains('\0') {
             return ToolOutput::error("the command holds a NUL character; write it as an escape the shell knows");
         }
-        match Shell::start(&args.command, run).await {
+        match Shell::start(&args, run).await {
             Ok(shell) => shell.follow(run).await,
             Err(error) => ToolOutput::error(not_started(run, &error)),
         }
@@ -111,7 +122,10 @@ impl Tool for Bash {
 fn not_started(run: &ToolRun, error: &io::Error) -> String {
     let cwd = &run.workspace.cwd;
     match cwd.is_dir() {
-        true => format!("no shell could be started ({error}); bash or sh must be in PATH"),
+        true if error.kind() == io::ErrorKind::NotFound => {
+            format!("no shell could be started ({error}); bash or sh must be in PATH")
+        }
+        true => format!("the command was not started: {error}"),
         false => format!("no shell could be started: the workspace {} is gone", cwd.display()),
     }
 }
@@ -129,23 +143,22 @@ struct Shell {
     collector: Collector,
     /// Output not yet reported.
     news: Vec<u8>,
-    /// Lets the thread that forked the shell end.
-    _anchor: oneshot::Sender<()>,
+    start: Started,
 }
 
 impl Shell {
-    async fn start(line: &str, run: &ToolRun) -> io::Result<Shell> {
+    async fn start(args: &Args, run: &ToolRun) -> io::Result<Shell> {
         let (reader, writer) = io::pipe()?;
-        let (child, anchor) = match fork(command("bash", line, run, &writer)?).await {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => fork(command("sh", line, run, &writer)?).await?,
-            forked => forked?,
-        };
+        let within = args.outside_sandbox.is_none();
+        let (child, start) = launch(&args.command, run, writer, within).await?;
         let pid = child.id().unwrap_or(0);
         let group = Group::of(pid).ok_or_else(|| io::Error::other("the shell ended at once"))?;
         run.reports.spawned(record(pid));
         let pipe = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
-        let collector = Collector::new(OUTPUT_LIMIT_BYTES - WORDS_BYTES, scratch_file(&run.workspace, &run.call));
-        Ok(Shell { child, group, pipe, collector, news: Vec::new(), _anchor: anchor })
+        let Workspace { secrets, .. } = &*run.workspace;
+        let file = scratch_file(&run.workspace, &run.call);
+        let collector = Collector::new(OUTPUT_LIMIT_BYTES - WORDS_BYTES, file, secrets.clone());
+        Ok(Shell { child, group, pipe, collector, news: Vec::new(), start })
     }
 
     /// Takes the output until the shell ends or the call is called back.
@@ -161,9 +174,14 @@ impl Shell {
         }
         self.drain().await;
         let collected = self.collector.finish();
+        let failed = !matches!(&ended, Ok(Ended::Itself(status)) if status.success());
+        let wall = &run.workspace.wall;
+        let denied = self.start.is_walled().then(|| wall.denied(failed, &collected.text)).flatten();
+        let notes = [end_words(&ended), background.map(background_words), denied].into_iter().flatten().collect();
+        let told = Told { ended, background, notes, wall: self.start.is_walled().then(|| wall.standing()).flatten() };
         match collected.whole {
-            Some(_) => blocking(move || told(ended, collected, background)).await,
-            None => told(ended, collected, background),
+            Some(_) => blocking(move || told.output(collected)).await,
+            None => told.output(collected),
         }
     }
 
@@ -187,8 +205,7 @@ impl Shell {
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        self.collector.push(bytes);
-        self.news.extend_from_slice(bytes);
+        self.news.extend(self.collector.push(bytes));
         let surplus = self.news.len().saturating_sub(REPORT_BYTES);
         self.news.drain(..surplus);
     }
@@ -203,16 +220,24 @@ impl Shell {
 
     /// Ends the shell, its group, and what left the group but bears the call's mark.
     async fn stop(&mut self, run: &ToolRun) {
-        let Shell { child, group, .. } = self;
+        let Shell { child, group, start, .. } = self;
         // The shell is waited for meanwhile, so that it does not linger as a zombie.
         _ = tokio::join!(child.wait(), group.stop());
         group.let_go();
+        if start.is_walled() {
+            // The wall's keeper has heard, and ends the rest; it holds the pipe until it has cleared up.
+            self.drain_for(KEEPER_WAIT).await;
+        }
         let (session, call) = (run.workspace.session, run.call.clone());
         blocking(move || kill_leftovers(session, &call, None)).await;
     }
 
     /// Takes what is still in the pipe.
     async fn drain(&mut self) {
+        self.drain_for(DRAIN).await;
+    }
+
+    async fn drain_for(&mut self, limit: Duration) {
         let mut buffer = vec![0; READ_BYTES];
         let rest = async {
             while let Ok(n @ 1..) = self.pipe.read(&mut buffer).await {
@@ -220,99 +245,50 @@ impl Shell {
             }
         };
         // Time running out is no failure: a background child holds the pipe, and says no more that matters here.
-        _ = tokio::time::timeout(DRAIN, rest).await;
+        _ = tokio::time::timeout(limit, rest).await;
     }
 }
 
-fn command(shell: &str, line: &str, run: &ToolRun, output: &PipeWriter) -> io::Result<Command> {
-    let workspace = &run.workspace;
-    let mut command = Command::new(shell);
-    command
-        .arg("-c")
-        .arg(line)
-        .current_dir(&workspace.cwd)
-        .env_clear()
-        .envs(workspace.env.iter())
-        .env(MARK, mark(workspace.session, &run.call))
-        .stdin(Stdio::null())
-        .stdout(output.try_clone()?)
-        .stderr(output.try_clone()?)
-        .process_group(0)
-        .kill_on_drop(true);
-    die_with_parent(&mut command);
-    Ok(command)
+/// What is to be told of a command that ended.
+struct Told {
+    ended: io::Result<Ended>,
+    /// Its group, if something in it still runs.
+    background: Option<u32>,
+    notes: Vec<String>,
+    /// The wall it ran behind.
+    wall: Option<Kind>,
 }
 
-/// Has the kernel kill the child when this process dies, however it dies.
-#[cfg(target_os = "linux")]
-#[allow(unsafe_code)]
-fn die_with_parent(command: &mut Command) {
-    use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
-    let parent = getpid();
-    let arm = move || {
-        set_parent_process_death_signal(Some(Signal::KILL))?;
-        // Died between the fork and the line above: the signal will not come.
-        if getppid() == Some(parent) { Ok(()) } else { Err(rustix::io::Errno::SRCH.into()) }
-    };
-    // SAFETY: between fork and exec, `arm` makes two system calls and neither allocates nor takes a lock.
-    unsafe {
-        command.pre_exec(arm);
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn die_with_parent(_command: &mut Command) {}
-
-/// Forks from a thread that lives until the returned sender is dropped: the kernel takes the end of the *thread* that
-/// forked for the parent's death, and threads of a runtime may end at any time.
-async fn fork(mut command: Command) -> io::Result<(Child, oneshot::Sender<()>)> {
-    let runtime = tokio::runtime::Handle::current();
-    let (tell, told) = oneshot::channel();
-    let (anchor, over) = oneshot::channel::<()>();
-    let work = move || {
-        let _inside = runtime.enter();
-        let forked = command.spawn();
-        // Closes this process's copies of the pipe's end: the reader is to see its end when the children close theirs.
-        drop(command);
-        match tell.send(forked) {
-            Ok(()) => _ = over.blocking_recv(),
-            // Nobody waits any more: dropping the group kills it.
-            Err(Ok(child)) => drop(child.id().and_then(Group::of)),
-            Err(Err(_)) => {}
+impl Told {
+    /// The words and the value.
+    fn output(self, collected: Collected) -> ToolOutput {
+        let status = if let Ok(Ended::Itself(status)) = &self.ended { Some(*status) } else { None };
+        let value = json!({
+            "exit_code": status.and_then(|status| status.code()),
+            "signal": status.and_then(|status| status.signal()),
+            "output_bytes": collected.total,
+            "output_file": collected.whole,
+            "background_group": self.background,
+            "sandbox": self.wall.map(Kind::name),
+        });
+        let mut text = collected.text;
+        if text.trim().is_empty() {
+            text = "[no output]".into();
         }
-    };
-    std::thread::Builder::new().name("fork".into()).stack_size(ANCHOR_STACK_BYTES).spawn(work)?;
-    let child = told.await.map_err(|_| io::Error::other("the thread that forks died"))??;
-    Ok((child, anchor))
-}
-
-/// The words and the value of a command that ended; `background` is its group, if something in it still runs.
-fn told(ended: io::Result<Ended>, collected: Collected, background: Option<u32>) -> ToolOutput {
-    let status = if let Ok(Ended::Itself(status)) = &ended { Some(*status) } else { None };
-    let value = json!({
-        "exit_code": status.and_then(|status| status.code()),
-        "signal": status.and_then(|status| status.signal()),
-        "output_bytes": collected.total,
-        "output_file": collected.whole,
-        "background_group": background,
-    });
-    let mut text = collected.text;
-    if text.trim().is_empty() {
-        text = "[no output]".into();
+        for note in self.notes {
+            text += if text.ends_with('\n') { "" } else { "\n" };
+            text += &note;
+        }
+        let is_error = !status.is_some_and(|status| status.success());
+        let mut output = ToolOutput { is_error, value: Some(value), ..ToolOutput::text(text) };
+        let small = collected.total <= BLOB_LIMIT_BYTES;
+        if let Some(bytes) = collected.whole.filter(|_| small).and_then(|whole| std::fs::read(whole).ok()) {
+            let (reference, bytes) = blob(Bytes::from(bytes));
+            output.output = Some(reference.clone());
+            output.blobs.push((reference, bytes));
+        }
+        output
     }
-    for note in [end_words(&ended), background.map(background_words)].into_iter().flatten() {
-        text += if text.ends_with('\n') { "" } else { "\n" };
-        text += &note;
-    }
-    let is_error = !status.is_some_and(|status| status.success());
-    let mut output = ToolOutput { is_error, value: Some(value), ..ToolOutput::text(text) };
-    let small = collected.total <= BLOB_LIMIT_BYTES;
-    if let Some(bytes) = collected.whole.filter(|_| small).and_then(|whole| std::fs::read(whole).ok()) {
-        let (reference, bytes) = blob(Bytes::from(bytes));
-        output.output = Some(reference.clone());
-        output.blobs.push((reference, bytes));
-    }
-    output
 }
 
 fn end_words(ended: &io::Result<Ended>) -> Option<String> {

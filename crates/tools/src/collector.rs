@@ -1,10 +1,13 @@
 //! A stream of output kept within bounds while it comes: its ends in memory, the whole in a file.
 
-use crate::output::{gap, head, lossy, tail, whole_chars};
+use crate::output::{gap, head, lossy, private, tail, whole_chars};
+use crate::plain::Plain;
+use crate::{SecretStream, Secrets, Source};
 use std::collections::VecDeque;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Bytes of one output that are written to disk; what comes after is counted and dropped.
 const SPILL_LIMIT_BYTES: u64 = 256 << 20;
@@ -17,6 +20,9 @@ pub(crate) struct Collector {
     total: u64,
     file: PathBuf,
     spill: Spill,
+    plain: Plain,
+    secrets: Arc<Secrets>,
+    stream: SecretStream,
 }
 
 enum Spill {
@@ -27,18 +33,36 @@ enum Spill {
 
 pub(crate) struct Collected {
     pub text: String,
-    /// Bytes that came.
+    /// Bytes of it all, as it is kept.
     pub total: u64,
     /// Where the whole is, if `text` holds only a part and the whole could be kept.
     pub whole: Option<PathBuf>,
 }
 
 impl Collector {
-    pub(crate) fn new(limit_bytes: usize, file: PathBuf) -> Collector {
-        Collector { limit_bytes, head: Vec::new(), tail: VecDeque::new(), total: 0, file, spill: Spill::NotYet }
+    pub(crate) fn new(limit_bytes: usize, file: PathBuf, secrets: Arc<Secrets>) -> Collector {
+        Collector {
+            limit_bytes,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            total: 0,
+            file,
+            spill: Spill::NotYet,
+            plain: Plain::default(),
+            secrets,
+            stream: SecretStream::default(),
+        }
     }
 
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    /// Takes output in; gives what of it can be shown by now, as it is kept.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let lines = self.plain.push(bytes);
+        let clean = self.stream.push(&self.secrets, &lines, Source::Output);
+        self.keep(&clean);
+        clean
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         if self.total > self.limit_bytes as u64 {
             self.spill(bytes);
@@ -67,8 +91,7 @@ impl Collector {
     }
 
     fn open(&mut self) -> io::Result<Spill> {
-        self.file.parent().map_or(Ok(()), fs::create_dir_all)?;
-        let mut file = File::create(&self.file)?;
+        let mut file = private(&self.file)?;
         let (first, second) = self.tail.as_slices();
         let parts = [self.head.as_slice(), first, second];
         parts.into_iter().try_for_each(|part| file.write_all(part))?;
@@ -76,6 +99,10 @@ impl Collector {
     }
 
     pub(crate) fn finish(mut self) -> Collected {
+        let line = self.plain.finish();
+        let mut rest = self.stream.push(&self.secrets, &line, Source::Output);
+        rest.extend(self.stream.finish(&self.secrets, Source::Output));
+        self.keep(&rest);
         let total = self.total;
         let ring = self.tail.make_contiguous();
         if total <= self.limit_bytes as u64 {
@@ -101,10 +128,11 @@ impl Collector {
 mod tests {
     use super::*;
     use crate::stage::Stage;
+    use std::fs;
 
     fn collect(stage: &Stage, limit_bytes: usize, chunks: &[&[u8]]) -> Collected {
-        let mut collector = Collector::new(limit_bytes, stage.workspace.scratch.join("out.txt"));
-        chunks.iter().for_each(|chunk| collector.push(chunk));
+        let mut collector = Collector::new(limit_bytes, stage.workspace.scratch.join("out.txt"), Arc::default());
+        chunks.iter().for_each(|chunk| _ = collector.push(chunk));
         collector.finish()
     }
 

@@ -2,14 +2,14 @@
 
 use crate::args::{FILE_ALIASES, normalise, parse};
 use crate::change::{Change, Current, confirmation};
-use crate::file::{blocking, is_binary, resolve, shown, touched};
+use crate::file::{blocking, is_binary, shown};
+use crate::place::{Reach, resolve, touched};
 use crate::splice::splice;
 use crate::{Confirmation, Tool, ToolOutput, ToolRun, Workspace, schema};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use windlass_kernel::{Access, CallPlan, OnCrash};
 
 pub(crate) struct Edit;
@@ -57,34 +57,27 @@ impl Tool for Edit {
     fn confirmation(&self, input: &Value, workspace: &Workspace) -> Option<Confirmation> {
         let args: Args = parse(input).ok()?;
         let name = shown(workspace, &resolve(workspace, &args.path));
-        Some(confirmation(workspace, &name, change(&args, workspace, None).map(|(change, _)| change)))
+        Some(confirmation(workspace, &name, change(&args, Reach::looking(workspace)).map(|(change, _)| change)))
     }
 
     async fn call(&self, input: Value, run: &ToolRun) -> ToolOutput {
-        let (workspace, seen) = (run.workspace.clone(), run.seen.clone());
-        blocking(move || {
-            let args = parse::<Args>(&input);
-            match args.and_then(|args| change(&args, &workspace, Some(&seen))) {
-                Ok((change, 1)) => change.make(&workspace, "edited"),
-                Ok((change, times)) => change.make(&workspace, &format!("made {times} replacements in")),
-                Err(why) => ToolOutput::error(why),
-            }
+        let run = run.clone();
+        blocking(move || match parse::<Args>(&input).and_then(|args| change(&args, Reach::of(&run))) {
+            Ok((change, 1)) => change.make(&run.workspace, "edited"),
+            Ok((change, times)) => change.make(&run.workspace, &format!("made {times} replacements in")),
+            Err(why) => ToolOutput::error(why),
         })
         .await
     }
 }
 
-/// What the edit would change, and in how many places; with `seen`, refused where the session does not know the file.
-fn change(
-    args: &Args,
-    workspace: &Workspace,
-    seen: Option<&BTreeMap<String, String>>,
-) -> Result<(Change, usize), String> {
-    let path = resolve(workspace, &args.path);
-    let name = shown(workspace, &path);
-    let current = Current::take(workspace, path.clone())?;
-    if let Some(seen) = seen {
-        current.known(workspace, seen)?;
+/// What the edit would change, and in how many places; refused in a judged call whose session does not know the file.
+fn change(args: &Args, reach: Reach<'_>) -> Result<(Change, usize), String> {
+    let place = reach.place(&args.path)?;
+    let name = shown(reach.workspace, &place.named);
+    let current = Current::take(reach, &place)?;
+    if reach.is_judged() {
+        current.known(reach, &place)?;
     }
     let text = match std::str::from_utf8(&current.bytes) {
         Ok(text) if !is_binary(text.as_bytes()) => text,
@@ -92,7 +85,8 @@ fn change(
     };
     let all = args.replace_all.unwrap_or(false);
     let spliced = splice(text, &args.old, &args.new, all).map_err(|why| format!("{name} was not changed: {why}"))?;
-    Ok((Change::new(workspace, path, Some(current), spliced.text.into_bytes()), spliced.replacements))
+    let (after, times) = (spliced.text.into_bytes(), spliced.replacements);
+    Ok((Change::new(reach.workspace, place, Some(current), after), times))
 }
 
 #[cfg(test)]

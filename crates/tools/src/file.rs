@@ -1,11 +1,14 @@
-//! Files as the tools meet them: which one a path means, whether it is text, and how it is written safely.
+//! Files as the tools meet them: what they are called, what is in them, and words for what cannot be read.
 
 use crate::Workspace;
+pub(crate) use crate::blocking::blocking;
+use crate::place::Place;
+use crate::root::{GONE, is_link};
 use std::ffi::OsStr;
-use std::fs::{self, Metadata, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Component, Path, PathBuf};
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::path::Path;
+use std::str::Utf8Chunk;
 
 /// Bytes beyond which a file is not taken in whole.
 pub(crate) const HUGE_BYTES: u64 = 10 << 20;
@@ -13,8 +16,6 @@ pub(crate) const HUGE_BYTES: u64 = 10 << 20;
 pub(crate) const INLINE_BYTES: u64 = 256 << 10;
 /// Bytes at a file's start that are searched for a NUL.
 const BINARY_PROBE_BYTES: usize = 8 << 10;
-/// Links followed from one path before it counts as a circle.
-const MAX_LINKS: usize = 40;
 /// Names offered for one that does not exist.
 const MAX_CLOSE_NAMES: usize = 5;
 /// Entries of a folder looked at for close names.
@@ -22,117 +23,118 @@ const MAX_LOOKED_AT: usize = 5_000;
 
 pub(crate) const BOM: &str = "\u{feff}";
 
-/// The absolute path that `path` means: relative to the workspace, without `.` and `..`; `~` is a name like any other.
-pub(crate) fn resolve(workspace: &Workspace, path: &str) -> PathBuf {
-    let mut resolved = PathBuf::new();
-    for part in workspace.cwd.join(path).components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => _ = resolved.pop(),
-            part => resolved.push(part),
-        }
-    }
-    resolved
-}
-
-/// The name a file is remembered by, whatever link led to it: links followed, told below the workspace if it is there.
-pub(crate) fn identity(workspace: &Workspace, path: &Path) -> String {
-    let real = canonical(path);
-    let inside = workspace.cwd.canonicalize().ok().and_then(|root| real.strip_prefix(root).ok().map(Path::to_owned));
-    let known = match inside {
-        Some(rest) if rest.as_os_str().is_empty() => workspace.cwd.clone(),
-        Some(rest) => workspace.cwd.join(rest),
-        None => real,
-    };
-    known.to_string_lossy().into_owned()
-}
-
-/// The paths a call on `path` touches: as given, and where links lead if that is elsewhere.
-pub(crate) fn touched(workspace: &Workspace, path: &str) -> Vec<String> {
-    let path = resolve(workspace, path);
-    let mut paths = vec![path.to_string_lossy().into_owned()];
-    let identity = identity(workspace, &path);
-    if identity != paths[0] {
-        paths.push(identity);
-    }
-    paths
-}
-
-/// The path with every link followed, also where its last parts do not exist yet.
-pub(crate) fn canonical(path: &Path) -> PathBuf {
-    let path = follow(path);
-    for ancestor in path.ancestors() {
-        let (Ok(real), Ok(rest)) = (ancestor.canonicalize(), path.strip_prefix(ancestor)) else { continue };
-        return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
-    }
-    path
-}
-
-/// Where the link `path` leads in the end, even if nothing is there; `path` itself if it is none.
-fn follow(path: &Path) -> PathBuf {
-    let mut path = path.to_owned();
-    for _ in 0..MAX_LINKS {
-        let Ok(target) = fs::read_link(&path) else { break };
-        path = path.parent().unwrap_or(Path::new("/")).join(target);
-    }
-    path
-}
-
-/// The path as a model should see it: relative inside the workspace, else absolute.
+/// The path as a model should see it: relative inside the workspace, else absolute; what no line of text can hold is
+/// escaped.
 pub(crate) fn shown(workspace: &Workspace, path: &Path) -> String {
     match path.strip_prefix(&workspace.cwd) {
         Ok(rest) if rest.as_os_str().is_empty() => ".".into(),
-        Ok(rest) => rest.to_string_lossy().into_owned(),
-        Err(_) => path.to_string_lossy().into_owned(),
+        Ok(rest) => printable(rest.as_os_str()),
+        Err(_) => printable(path.as_os_str()),
     }
 }
 
-/// The metadata of a regular file; if it is missing, a folder or a device, words that say the way out.
-pub(crate) fn regular(workspace: &Workspace, path: &Path) -> Result<Metadata, String> {
-    let name = shown(workspace, path);
-    match fs::metadata(path) {
-        Ok(meta) if meta.is_file() => Ok(meta),
-        Ok(meta) if meta.is_dir() => Err(format!("{name} is a folder; use ls to list it")),
-        Ok(_) => Err(format!("{name} is a device, pipe or socket, no regular file")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(workspace, path)),
-        Err(error) => Err(failed("read", &name, &error)),
+/// A name in one line: control characters, and bytes that are no UTF-8, as `\n` or `\xff`.
+pub(crate) fn printable(name: &OsStr) -> String {
+    match name.to_str() {
+        Some(text) if !text.contains(char::is_control) => text.into(),
+        _ => name.as_encoded_bytes().utf8_chunks().map(escaped).collect(),
+    }
+}
+
+fn escaped(chunk: Utf8Chunk<'_>) -> String {
+    let valid = chunk.valid().chars().map(|sign| match sign.is_control() || sign == '\\' {
+        true => sign.escape_default().to_string(),
+        false => sign.to_string(),
+    });
+    let invalid = chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}"));
+    valid.chain(invalid).collect()
+}
+
+/// That a regular file is there; if it is missing, a folder or a device, words that say the way out.
+pub(crate) fn regular<'a>(workspace: &Workspace, place: &'a Place) -> Result<&'a Metadata, String> {
+    let name = shown(workspace, &place.named);
+    match place.present(workspace)? {
+        meta if meta.is_file() => Ok(meta),
+        meta if meta.is_dir() => Err(format!("{name} is a folder; use ls to list it")),
+        _ => Err(format!("{name} is a device, pipe or socket, no regular file")),
+    }
+}
+
+/// Opens the regular file at `place`, and says how many bytes it has.
+pub(crate) fn open(workspace: &Workspace, place: &Place) -> Result<(File, u64), String> {
+    // What it was when it was looked at: a device would feel being opened.
+    regular(workspace, place)?;
+    match workspace.root.read(&place.real) {
+        Ok((file, meta)) => Ok((file, meta.len())),
+        Err(error) => Err(failed("read", &shown(workspace, &place.named), &error)),
+    }
+}
+
+/// All that `file` holds, which has `bytes`, if that is not too much.
+pub(crate) fn whole(file: File, bytes: u64) -> io::Result<Vec<u8>> {
+    let mut held = Vec::with_capacity(bytes.min(HUGE_BYTES) as usize + 1);
+    file.take(HUGE_BYTES + 1).read_to_end(&mut held)?;
+    match held.len() as u64 > HUGE_BYTES {
+        true => Err(io::Error::other(format!("it goes on beyond {HUGE_BYTES} bytes"))),
+        false => Ok(held),
     }
 }
 
 /// What could not be done with a file, and why.
 pub(crate) fn failed(what: &str, name: &str, error: &io::Error) -> String {
-    format!("could not {what} {name}: {error}")
+    match is_link(error) {
+        true => {
+            format!("could not {what} {name}: it now leads through a link that was not there when this was allowed")
+        }
+        false => format!("could not {what} {name}: {error}"),
+    }
 }
 
-/// Words for a path that is not there: what is there, to choose from.
-pub(crate) fn missing(workspace: &Workspace, path: &Path) -> String {
-    let name = shown(workspace, path);
-    let there = path.ancestors().skip(1).find(|ancestor| ancestor.is_dir()).unwrap_or(Path::new("/"));
+/// Words for a place where nothing is: what is there, to choose from.
+pub(crate) fn missing(workspace: &Workspace, place: &Place) -> String {
+    let (name, path) = (shown(workspace, &place.named), &place.real);
+    if workspace.root.is_gone() && path.starts_with(&workspace.cwd) {
+        return format!("{name} cannot be looked for: {GONE}");
+    }
+    if *path != place.named {
+        return format!("{name} leads to {}, and nothing is there", shown(workspace, path));
+    }
+    let is_folder = |path: &Path| workspace.root.probe(path).is_ok_and(|meta| meta.is_dir());
+    let there = path.ancestors().skip(1).find(|ancestor| is_folder(ancestor)).unwrap_or(Path::new("/"));
     if path.parent() != Some(there) {
         let lost = path.strip_prefix(there).ok().and_then(|rest| rest.components().next());
-        let lost = lost.map_or(OsStr::new(""), |part| part.as_os_str()).to_string_lossy();
+        let lost = printable(lost.map_or(OsStr::new(""), |part| part.as_os_str()));
         return format!(
             "{name} does not exist: there is no {lost} in {}; look with ls or glob",
             shown(workspace, there)
         );
     }
-    match close_names(path, there).as_slice() {
+    match close_names(workspace, path, there).as_slice() {
         [] => format!("{name} does not exist; look with ls or glob"),
         names => format!("{name} does not exist; close names in that folder: {}", names.join(", ")),
     }
 }
 
-fn close_names(path: &Path, folder: &Path) -> Vec<String> {
+fn close_names(workspace: &Workspace, path: &Path, folder: &Path) -> Vec<String> {
     let wanted = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let mut close: Vec<(u32, String)> = entries
+    let Ok(names) = workspace.root.names(folder) else { return Vec::new() };
+    let mut close: Vec<(u32, String)> = names
         .take(MAX_LOOKED_AT)
-        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+        .filter_map(|name| name.into_string().ok())
         .map(|name| ((likeness(&wanted, &name.to_lowercase()) * 1000.0) as u32, name))
         .filter(|(score, _)| *score >= 500)
         .collect();
     close.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    close.into_iter().take(MAX_CLOSE_NAMES).map(|(_, name)| name).collect()
+    let open = close.into_iter().filter(|(_, name)| workspace.root.hidden_by(&folder.join(name), false).is_none());
+    open.take(MAX_CLOSE_NAMES).map(|(_, name)| told_apart(&wanted, &name)).collect()
+}
+
+/// The name; with its characters spelt out where two may look the same and not be.
+fn told_apart(wanted: &str, name: &str) -> String {
+    match wanted.is_ascii() && name.is_ascii() {
+        true => printable(OsStr::new(name)),
+        false => format!("{} (that is {})", printable(OsStr::new(name)), name.escape_default()),
+    }
 }
 
 /// How alike two names are: swapped letters are the commonest slip, and leave short names no pair in common.
@@ -169,102 +171,21 @@ pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     bytes[..bytes.len().min(BINARY_PROBE_BYTES)].contains(&0)
 }
 
-/// Writes the file whole or not at all, on disk before it bears its name. A link is written through; mode and, where
-/// permitted, owner stay. Creates the folders above it.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let path = follow(path);
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder)?;
-    let before = fs::metadata(&path).ok();
-    let mode = before.as_ref().map_or(0o666, |meta| meta.permissions().mode() & 0o7777);
-    let mut temp =
-        tempfile::Builder::new().prefix(".windlass-").permissions(Permissions::from_mode(mode)).tempfile_in(folder)?;
-    temp.write_all(bytes)?;
-    if let Some(before) = before {
-        // Only the superuser may give a file away; for all others the owner is the same already, or cannot be.
-        _ = std::os::unix::fs::fchown(temp.as_file(), Some(before.uid()), Some(before.gid()));
-        // After the owner (changing that clears set-id bits), and again: the first time, the umask took its share.
-        temp.as_file().set_permissions(Permissions::from_mode(mode))?;
-    }
-    temp.as_file().sync_all()?;
-    temp.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-/// Does blocking work on a thread made for it; a panic goes on here.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stage::Stage;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::ffi::OsStrExt;
 
     #[test]
-    fn paths_start_at_the_workspace_and_tilde_is_a_name() {
-        let stage = Stage::new();
-        let cwd = &stage.workspace.cwd;
-        assert_eq!(resolve(&stage.workspace, "a/./b/../c"), cwd.join("a/c"));
-        assert_eq!(resolve(&stage.workspace, "~/x"), cwd.join("~/x"));
-        assert_eq!(resolve(&stage.workspace, "/etc/../../hosts"), Path::new("/hosts"));
-        assert_eq!(resolve(&stage.workspace, ""), *cwd);
-    }
-
-    #[test]
-    fn a_link_is_known_by_where_it_leads_and_both_ends_are_touched() {
-        let stage = Stage::new();
-        stage.file("real.txt", "x");
-        symlink("real.txt", stage.path("link.txt")).unwrap();
-        symlink("/nowhere/at/all", stage.path("out")).unwrap();
-        let path = |name: &str| stage.path(name).display().to_string();
-        assert_eq!(identity(&stage.workspace, &stage.path("link.txt")), path("real.txt"));
-        assert_eq!(touched(&stage.workspace, "link.txt"), [path("link.txt"), path("real.txt")]);
-        assert_eq!(touched(&stage.workspace, "out"), [path("out"), "/nowhere/at/all".into()]);
-        assert_eq!(touched(&stage.workspace, "new/file"), [path("new/file")]);
-    }
-
-    #[test]
-    fn a_linked_workspace_keeps_its_own_name() {
-        let stage = Stage::new();
-        stage.file("a.txt", "x");
-        let link = stage.folder.path().join("linked");
-        symlink(&stage.workspace.cwd, &link).unwrap();
-        let workspace = Workspace { cwd: link.clone(), ..(*stage.workspace).clone() };
-        assert_eq!(identity(&workspace, &link.join("a.txt")), link.join("a.txt").display().to_string());
-    }
-
-    #[test]
-    fn writing_keeps_the_mode_and_writes_through_links() {
-        let stage = Stage::new();
-        stage.file("run.sh", "old");
-        fs::set_permissions(stage.path("run.sh"), Permissions::from_mode(0o775)).unwrap();
-        symlink("run.sh", stage.path("link")).unwrap();
-        write_whole(&stage.path("link"), b"new").unwrap();
-        assert_eq!(stage.read("run.sh"), "new");
-        assert!(stage.path("link").is_symlink());
-        assert_eq!(fs::metadata(stage.path("run.sh")).unwrap().permissions().mode() & 0o7777, 0o775);
-        assert_eq!(fs::read_dir(&stage.workspace.cwd).unwrap().count(), 2, "no temporary file is left");
-    }
-
-    #[test]
-    fn a_new_file_has_an_ordinary_mode() {
-        let stage = Stage::new();
-        write_whole(&stage.path("deep/er/new"), b"x").unwrap();
-        stage.file("plain", "x");
-        let mode = |name: &str| fs::metadata(stage.path(name)).unwrap().permissions().mode();
-        assert_eq!(mode("deep/er/new"), mode("plain"));
-    }
-
-    #[test]
-    fn a_dangling_link_is_written_through() {
-        let stage = Stage::new();
-        symlink("not/yet.txt", stage.path("link")).unwrap();
-        write_whole(&stage.path("link"), b"x").unwrap();
-        assert_eq!(stage.read("not/yet.txt"), "x");
+    fn a_name_is_one_line_of_text() {
+        for (name, expected) in [
+            (&b"plain \\ name"[..], r"plain \ name"),
+            ("caf\u{e9}".as_bytes(), "caf\u{e9}"),
+            (b"caf\xe9.txt", r"caf\xe9.txt"),
+            (b"two\nlines\\n", r"two\nlines\\n"),
+            (b"\x1b[2J", r"\u{1b}[2J"),
+        ] {
+            assert_eq!(printable(OsStr::from_bytes(name)), expected);
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! `glob`: files by name.
 
 use crate::args::{FILE_ALIASES, normalise, parse};
-use crate::file::{blocking, resolve, shown, touched};
-use crate::walk::{IGNORED, Pattern, present, split_absolute, walk};
+use crate::file::{blocking, shown};
+use crate::place::{Reach, touched};
+use crate::walk::{IGNORED, Pattern, split_absolute, walk};
 use crate::{Tool, ToolOutput, ToolRun, Workspace, schema};
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -65,38 +66,35 @@ impl Tool for Glob {
     }
 
     async fn call(&self, input: Value, run: &ToolRun) -> ToolOutput {
-        let args: Args = match parse(&input) {
-            Ok(args) => args,
-            Err(why) => return ToolOutput::error(why),
-        };
-        let (workspace, cancel) = (run.workspace.clone(), run.cancel.clone());
-        blocking(move || search(&args, &workspace, &cancel)).await
+        let run = run.clone();
+        blocking(move || match parse(&input).and_then(|args: Args| search(&args, Reach::of(&run), &run.cancel)) {
+            Ok(output) => output,
+            Err(why) => ToolOutput::error(why),
+        })
+        .await
     }
 }
 
-fn search(args: &Args, workspace: &Workspace, cancel: &CancellationToken) -> ToolOutput {
+fn search(args: &Args, reach: Reach<'_>, cancel: &CancellationToken) -> Result<ToolOutput, String> {
     let (root, pattern) = args.place();
-    let root = resolve(workspace, &root);
-    let pattern = match Pattern::new(&pattern) {
-        Ok(pattern) => pattern,
-        Err(why) => return ToolOutput::error(why),
-    };
-    if let Err(why) = present(workspace, &root) {
-        return ToolOutput::error(why);
-    }
-    let mut found: Vec<(SystemTime, PathBuf)> = walk(&root)
+    let pattern = Pattern::new(&pattern)?;
+    let place = reach.place(&root)?;
+    place.present(reach.workspace)?;
+    let mut found: Vec<(SystemTime, PathBuf)> = walk(reach.workspace, &place)
         .build()
         .take_while(|_| !cancel.is_cancelled())
         .filter_map(Result::ok)
-        .filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()) && pattern.matches(&root, entry.path()))
-        .map(|entry| {
-            let at = entry.metadata().ok().and_then(|meta| meta.modified().ok());
-            (at.unwrap_or(SystemTime::UNIX_EPOCH), entry.into_path())
+        .filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()))
+        .filter(|entry| pattern.matches(&place.real, entry.path()))
+        .filter_map(|entry| {
+            // By handle: the walk itself may have been led astray by a folder that became a link.
+            let meta = reach.workspace.root.probe_link(entry.path()).ok()?;
+            Some((meta.modified().unwrap_or(SystemTime::UNIX_EPOCH), entry.into_path()))
         })
         .take(MAX_FOUND)
         .collect();
     found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    told(&found, &args.pattern, workspace)
+    Ok(told(&found, &args.pattern, reach.workspace))
 }
 
 fn told(found: &[(SystemTime, PathBuf)], pattern: &str, workspace: &Workspace) -> ToolOutput {

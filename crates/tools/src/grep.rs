@@ -1,9 +1,10 @@
 //! `grep`: lines by regular expression, with ripgrep's own crates.
 
 use crate::args::{FILE_ALIASES, normalise, parse};
-use crate::file::{blocking, resolve, shown, touched};
+use crate::file::{blocking, shown};
 use crate::output::lossy;
-use crate::walk::{IGNORED, Pattern, present, walk};
+use crate::place::{Place, Reach, touched};
+use crate::walk::{IGNORED, Pattern, walk};
 use crate::{Tool, ToolOutput, ToolRun, Workspace, schema};
 use async_trait::async_trait;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -95,21 +96,20 @@ impl Tool for Grep {
     }
 
     async fn call(&self, input: Value, run: &ToolRun) -> ToolOutput {
-        let args: Args = match parse(&input) {
-            Ok(args) => args,
-            Err(why) => return ToolOutput::error(why),
-        };
-        let (workspace, cancel) = (run.workspace.clone(), run.cancel.clone());
-        blocking(move || match Search::new(&args, &workspace, &cancel) {
-            Ok(search) => search.run(&args, &workspace),
-            Err(why) => ToolOutput::error(why),
+        let run = run.clone();
+        blocking(move || {
+            match parse(&input).and_then(|args| Search::new(&args, Reach::of(&run), &run.cancel)?.run(&args)) {
+                Ok(output) => output,
+                Err(why) => ToolOutput::error(why),
+            }
         })
         .await
     }
 }
 
 struct Search<'a> {
-    root: PathBuf,
+    workspace: &'a Workspace,
+    place: Place,
     matcher: RegexMatcher,
     glob: Option<Pattern>,
     context: usize,
@@ -141,18 +141,18 @@ enum Kind {
 }
 
 impl<'a> Search<'a> {
-    fn new(args: &Args, workspace: &Workspace, cancel: &'a CancellationToken) -> Result<Search<'a>, String> {
-        let root = resolve(workspace, args.path());
-        present(workspace, &root)?;
+    fn new(args: &Args, reach: Reach<'a>, cancel: &'a CancellationToken) -> Result<Search<'a>, String> {
+        let place = reach.place(args.path())?;
+        place.present(reach.workspace)?;
         let matcher = matcher(args)?;
         let glob = args.glob.as_deref().map(Pattern::new).transpose()?;
         let context = args.context.unwrap_or(0).min(MAX_CONTEXT) as usize;
         let (held, hits) = (AtomicUsize::new(0), Mutex::default());
-        Ok(Search { root, matcher, glob, context, mode: args.mode(), cancel, held, hits })
+        Ok(Search { workspace: reach.workspace, place, matcher, glob, context, mode: args.mode(), cancel, held, hits })
     }
 
-    fn run(self, args: &Args, workspace: &Workspace) -> ToolOutput {
-        walk(&self.root).build_parallel().run(|| {
+    fn run(self, args: &Args) -> Result<ToolOutput, String> {
+        walk(self.workspace, &self.place).build_parallel().run(|| {
             let mut searcher = self.searcher();
             let search = &self;
             Box::new(move |entry| search.visit(&mut searcher, entry))
@@ -161,7 +161,7 @@ impl<'a> Search<'a> {
         let stopped = self.cancel.is_cancelled();
         let mut hits = self.hits.into_inner().unwrap_or_else(PoisonError::into_inner);
         hits.sort_by(|a, b| a.path.cmp(&b.path));
-        told(&hits, args, workspace, full || stopped)
+        Ok(told(&hits, args, self.workspace, full || stopped))
     }
 
     fn searcher(&self) -> Searcher {
@@ -179,18 +179,15 @@ impl<'a> Search<'a> {
         }
         // What cannot be entered or read is passed over, as a search by hand would.
         let Ok(entry) = entry else { return WalkState::Continue };
-        let wanted = self.glob.as_ref().is_none_or(|glob| glob.matches(&self.root, entry.path()) || entry.depth() == 0);
-        // A link met on the way may lead out of what was asked about; one that was named has been judged.
-        let is_file = match entry.depth() {
-            0 => entry.path().is_file(),
-            _ => entry.file_type().is_some_and(|kind| kind.is_file()),
-        };
-        if !wanted || !is_file {
+        let wanted =
+            self.glob.as_ref().is_none_or(|glob| glob.matches(&self.place.real, entry.path()) || entry.depth() == 0);
+        // A link met on the way may lead out of what was asked about; one that was named has been followed and judged.
+        if !wanted || !entry.file_type().is_some_and(|kind| kind.is_file()) {
             return WalkState::Continue;
         }
+        let Ok((file, _)) = self.workspace.root.read(entry.path()) else { return WalkState::Continue };
         let mut hit = Hit { path: entry.into_path(), lines: Vec::new(), matches: 0 };
-        let path = hit.path.clone();
-        let searched = searcher.search_path(&self.matcher, &path, Gather { hit: &mut hit, search: self });
+        let searched = searcher.search_file(&self.matcher, &file, Gather { hit: &mut hit, search: self });
         if searched.is_ok() && hit.matches > 0 {
             self.hits.lock().unwrap_or_else(PoisonError::into_inner).push(hit);
         }
@@ -427,9 +424,8 @@ mod tests {
         let stage = staged();
         stage.cancel.cancel();
         let args: Args = parse(&json!({"pattern": "fn"})).unwrap();
-        let output = Search::new(&args, &stage.workspace, &stage.cancel)
-            .unwrap_or_else(|_| panic!())
-            .run(&args, &stage.workspace);
+        let search = Search::new(&args, Reach::looking(&stage.workspace), &stage.cancel);
+        let output = search.and_then(|search| search.run(&args)).unwrap();
         assert!(stage.plain(&output).contains("broken off"), "{output:?}");
     }
 }

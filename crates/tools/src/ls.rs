@@ -1,14 +1,16 @@
 //! `ls`: what is in a folder.
 
 use crate::args::{FILE_ALIASES, normalise, parse};
-use crate::file::{blocking, failed, missing, resolve, shown, touched};
+use crate::file::{blocking, failed, printable, shown};
+use crate::hidden::Veil;
+use crate::place::{Reach, follow, touched};
 use crate::{Tool, ToolOutput, ToolRun, Workspace, schema};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::fs::{self, DirEntry};
-use std::io;
+use std::ffi::OsStr;
+use std::fs;
 use std::path::Path;
 use windlass_kernel::{Access, CallPlan, OnCrash};
 
@@ -37,7 +39,7 @@ impl Tool for Ls {
     }
 
     fn description(&self) -> &str {
-        "List a folder: folders first, with a slash, then files with their size in bytes. Hidden and ignored ones too."
+        "List a folder: folders first, with a slash, then files with their size in bytes. Dot files and what git ignores too."
     }
 
     fn schema(&self) -> Value {
@@ -54,8 +56,8 @@ impl Tool for Ls {
     }
 
     async fn call(&self, input: Value, run: &ToolRun) -> ToolOutput {
-        let workspace = run.workspace.clone();
-        blocking(move || match parse::<Args>(&input).and_then(|args| list(&workspace, args.path())) {
+        let run = run.clone();
+        blocking(move || match parse::<Args>(&input).and_then(|args| list(Reach::of(&run), args.path())) {
             Ok(output) => output,
             Err(why) => ToolOutput::error(why),
         })
@@ -63,18 +65,16 @@ impl Tool for Ls {
     }
 }
 
-fn list(workspace: &Workspace, path: &str) -> Result<ToolOutput, String> {
-    let folder = resolve(workspace, path);
-    let name = shown(workspace, &folder);
-    let entries = match fs::read_dir(&folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing(workspace, &folder)),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            return Err(format!("{name} is a file; use read to see it"));
-        }
-        Err(error) => return Err(failed("list", &name, &error)),
-    };
-    let mut lines: Vec<Line> = entries.filter_map(|entry| Line::new(&folder, &entry.ok()?)).collect();
+fn list(reach: Reach<'_>, path: &str) -> Result<ToolOutput, String> {
+    let workspace = reach.workspace;
+    let place = reach.place(path)?;
+    let name = shown(workspace, &place.named);
+    if !place.present(workspace)?.is_dir() {
+        return Err(format!("{name} is a file; use read to see it"));
+    }
+    let names = workspace.root.names(&place.real).map_err(|error| failed("list", &name, &error))?;
+    let veil = Veil::new(&workspace.root);
+    let mut lines: Vec<Line> = names.filter_map(|name| Line::new(workspace, &veil, &place.real, &name)).collect();
     lines.sort_by(|a, b| (!a.folder, &a.name).cmp(&(!b.folder, &b.name)));
     let total = lines.len();
     let mut text: String = lines.iter().take(MAX_ENTRIES).map(Line::text).collect();
@@ -94,12 +94,19 @@ struct Line {
 }
 
 impl Line {
-    fn new(folder: &Path, entry: &DirEntry) -> Option<Line> {
-        let target = fs::read_link(entry.path()).ok().map(|target| target.to_string_lossy().into_owned());
-        // A link is listed as what it leads to; one that leads nowhere, as itself.
-        let meta = fs::metadata(folder.join(entry.file_name())).or_else(|_| entry.metadata()).ok()?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        Some(Line { name, folder: meta.is_dir(), bytes: meta.len(), target })
+    fn new(workspace: &Workspace, veil: &Veil, folder: &Path, name: &OsStr) -> Option<Line> {
+        let path = folder.join(name);
+        let own = workspace.root.probe_link(&path).ok()?;
+        if veil.covers(&path, own.is_dir(), own.is_symlink()) {
+            return None;
+        }
+        let target = fs::read_link(&path).ok().filter(|_| own.is_symlink());
+        // A link is listed as what it leads to in the workspace; one that leads nowhere or out of it, as itself.
+        let real = target.as_ref().and_then(|_| follow(&workspace.root, &path).ok());
+        let inside = real.filter(|real| real.starts_with(&workspace.cwd));
+        let meta = inside.and_then(|real| workspace.root.probe(&real).ok()).unwrap_or(own);
+        let target = target.map(|target| printable(target.as_os_str()));
+        Some(Line { name: printable(name), folder: meta.is_dir(), bytes: meta.len(), target })
     }
 
     fn text(&self) -> String {

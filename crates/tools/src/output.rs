@@ -1,20 +1,34 @@
 //! Outputs bounded: what a model sees of a long text, and where the whole of it is kept.
 
-use crate::{ToolOutput, Workspace};
+pub use crate::cut::OUTPUT_LIMIT_BYTES;
+pub(crate) use crate::cut::{blob, ends, hash, head, lossy, tail, whole_chars};
+use crate::{Secrets, Source, ToolOutput, Workspace, visible};
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::fs;
-use std::io;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use windlass_kernel::{BlobRef, CallId, ContentBlock, text_of};
+use windlass_kernel::{CallId, ContentBlock, text_of};
 
-/// Bytes of text a call may give the model, where its tool says nothing else.
-pub const OUTPUT_LIMIT_BYTES: usize = 30_000;
 /// Bytes of a whole output that are kept as a blob beside the log; longer ones are in the scratch file only.
 pub(crate) const BLOB_LIMIT_BYTES: u64 = 4 << 20;
 /// Characters of a call's id that a scratch file is named by.
 const NAME_CHARS: usize = 64;
+
+/// Makes the output's text fit to be told: nothing in it steers or hides, and its secrets are marks.
+pub(crate) fn clean(output: &mut ToolOutput, secrets: &Secrets) {
+    for block in &mut output.blocks {
+        let ContentBlock::Text { text } = block else { continue };
+        if let Cow::Owned(seen) = visible(text) {
+            *text = seen;
+        }
+        secrets.redact_string(text, Source::Output);
+    }
+    if let Some(value) = &mut output.value {
+        secrets.redact_value(value, Source::Output);
+    }
+}
 
 /// Cuts the output's text in the middle if it has more than `limit_bytes`, and keeps the whole in the scratch folder.
 pub(crate) fn bound(output: &mut ToolOutput, limit_bytes: usize, workspace: &Workspace, call: &CallId) {
@@ -50,8 +64,19 @@ pub(crate) fn gap(bytes: usize, file: &Path, kept: io::Result<()>) -> String {
 }
 
 fn keep(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    file.parent().map_or(Ok(()), fs::create_dir_all)?;
-    fs::write(file, bytes)
+    private(file)?.write_all(bytes)
+}
+
+/// A new file that only its owner may read, in a folder that only its owner may enter.
+pub(crate) fn private(file: &Path) -> io::Result<File> {
+    let mut folders = DirBuilder::new();
+    folders.recursive(true).mode(0o700);
+    if let Some(folder) = file.parent() {
+        folders.create(folder)?;
+        // It may have been there, made by the sandbox for a command's own files.
+        fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+    }
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file)
 }
 
 /// The scratch file of `call`. An id is the provider's text, so only its harmless characters name the file; if any
@@ -63,60 +88,6 @@ pub(crate) fn scratch_file(workspace: &Workspace, call: &CallId) -> PathBuf {
         name = format!("{name}-{}", &hash(call.0.as_bytes())[..12]);
     }
     workspace.scratch.join(name + ".txt")
-}
-
-/// The first and the last part of `text`, together `limit_bytes` at most, cut at line ends where one is near.
-pub(crate) fn ends(text: &str, limit_bytes: usize) -> (&str, &str) {
-    let half = limit_bytes / 2;
-    (head(text, half), tail(text, half))
-}
-
-/// The start of `text`, `limit_bytes` at most; ends with a line if one ends in its last quarter.
-pub(crate) fn head(text: &str, limit_bytes: usize) -> &str {
-    let end = text.floor_char_boundary(limit_bytes.min(text.len()));
-    let line = text[..end].rfind('\n').filter(|line| line + limit_bytes / 4 >= end);
-    &text[..line.unwrap_or(end)]
-}
-
-/// The end of `text`, `limit_bytes` at most; starts with a line if one starts in its first quarter.
-pub(crate) fn tail(text: &str, limit_bytes: usize) -> &str {
-    let start = text.ceil_char_boundary(text.len() - limit_bytes.min(text.len()));
-    let line = text[start..].find('\n').filter(|line| *line < limit_bytes / 4);
-    &text[line.map_or(start, |line| start + line + 1)..]
-}
-
-/// How many of `bytes` come before a character whose end has not arrived yet.
-pub(crate) fn whole_chars(bytes: &[u8]) -> usize {
-    for (back, byte) in bytes.iter().rev().enumerate().take(3) {
-        let needed = match byte {
-            0x80..=0xBF => continue,
-            0xC0..=0xDF => 2,
-            0xE0..=0xEF => 3,
-            0xF0..=0xF7 => 4,
-            _ => 1,
-        };
-        return if needed > back + 1 { bytes.len() - back - 1 } else { bytes.len() };
-    }
-    bytes.len()
-}
-
-/// Bytes as text; what is no UTF-8 is replaced by U+FFFD.
-pub(crate) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(bytes)
-}
-
-/// SHA-256 in hex.
-pub(crate) fn hash(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// A blob's name beside its bytes.
-pub(crate) fn blob(bytes: Bytes) -> (BlobRef, Bytes) {
-    (BlobRef { hash: hash(&bytes), bytes: bytes.len() as u64 }, bytes)
 }
 
 #[cfg(test)]

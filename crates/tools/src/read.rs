@@ -1,18 +1,18 @@
 //! `read`: a file's text by lines, or a picture.
 
 use crate::args::{FILE_ALIASES, normalise, parse};
-use crate::file::{HUGE_BYTES, INLINE_BYTES, blocking, failed, identity, is_binary, regular, resolve, shown, touched};
+use crate::file::{HUGE_BYTES, INLINE_BYTES, blocking, failed, is_binary, open, shown, whole};
 use crate::lines::{Page, Range, page};
 use crate::output::{blob, hash};
+use crate::place::{Place, Reach, touched};
 use crate::{Tool, ToolOutput, ToolRun, Workspace, schema};
 use async_trait::async_trait;
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use windlass_kernel::{Access, CallPlan, ContentBlock, FileSeen, OnCrash};
@@ -67,36 +67,35 @@ impl Tool for Read {
     }
 
     async fn call(&self, input: Value, run: &ToolRun) -> ToolOutput {
-        let args: Args = match parse(&input) {
-            Ok(args) => args,
+        let (reading, file, bytes) = match parse(&input).and_then(|args| Reading::open(args, run)) {
+            Ok(opened) => opened,
             Err(why) => return ToolOutput::error(why),
         };
-        let path = resolve(&run.workspace, &args.path);
-        let bytes = match regular(&run.workspace, &path) {
-            Ok(meta) => meta.len(),
-            Err(why) => return ToolOutput::error(why),
-        };
-        let reading = Reading { workspace: run.workspace.clone(), path, args, cancel: run.cancel.clone() };
-        if bytes < INLINE_BYTES {
-            reading.whole()
-        } else if bytes <= HUGE_BYTES {
-            blocking(move || reading.whole()).await
-        } else {
-            blocking(move || reading.huge(bytes)).await
-        }
+        if bytes < INLINE_BYTES { reading.give(file, bytes) } else { blocking(move || reading.give(file, bytes)).await }
     }
 }
 
 struct Reading {
     workspace: Arc<Workspace>,
-    path: PathBuf,
+    place: Place,
     args: Args,
     cancel: CancellationToken,
 }
 
 impl Reading {
+    /// The file that is meant, held open, and how many bytes it has.
+    fn open(args: Args, run: &ToolRun) -> Result<(Reading, File, u64), String> {
+        let place = Reach::of(run).place(&args.path)?;
+        let (file, bytes) = open(&run.workspace, &place)?;
+        Ok((Reading { workspace: run.workspace.clone(), place, args, cancel: run.cancel.clone() }, file, bytes))
+    }
+
+    fn give(self, file: File, bytes: u64) -> ToolOutput {
+        if bytes <= HUGE_BYTES { self.whole(file, bytes) } else { self.huge(file, bytes) }
+    }
+
     fn name(&self) -> String {
-        shown(&self.workspace, &self.path)
+        shown(&self.workspace, &self.place.named)
     }
 
     fn range(&self, count: bool) -> Range {
@@ -109,13 +108,14 @@ impl Reading {
     }
 
     /// Reads a file taken in whole, and remembers what was in it.
-    fn whole(self) -> ToolOutput {
-        let bytes = match fs::read(&self.path) {
+    fn whole(self, file: File, bytes: u64) -> ToolOutput {
+        let bytes = match whole(file, bytes) {
             Ok(bytes) => bytes,
             Err(error) => return ToolOutput::error(failed("read", &self.name(), &error)),
         };
         let hash = Some(hash(&bytes));
-        let seen = FileSeen { path: identity(&self.workspace, &self.path), before: hash.clone(), after: hash };
+        let path = self.place.real.to_string_lossy().into_owned();
+        let seen = FileSeen { path, before: hash.clone(), after: hash };
         ToolOutput { files: vec![seen], ..self.present(bytes) }
     }
 
@@ -139,23 +139,23 @@ impl Reading {
     }
 
     /// Reads lines of a file too large to be taken in; such a file cannot be edited, so it is not remembered.
-    fn huge(self, bytes: u64) -> ToolOutput {
+    fn huge(self, file: File, bytes: u64) -> ToolOutput {
         let name = self.name();
         if self.args.offset.is_none() && self.args.limit.is_none() {
             return ToolOutput::error(format!(
                 "{name} has {bytes} bytes, too many to read whole; give offset and limit, or search it with grep"
             ));
         }
-        match self.stream() {
+        match self.stream(file) {
             Ok(Some(page)) => self.paged(page, bytes),
             Ok(None) => ToolOutput::error(format!("{name} is binary, {bytes} bytes; look at it with bash (file, xxd)")),
             Err(error) => ToolOutput::error(failed("read", &name, &error)),
         }
     }
 
-    fn stream(&self) -> std::io::Result<Option<Page>> {
+    fn stream(&self, file: File) -> std::io::Result<Option<Page>> {
         use std::io::BufRead;
-        let mut from = BufReader::with_capacity(64 << 10, File::open(&self.path)?);
+        let mut from = BufReader::with_capacity(64 << 10, file);
         if is_binary(from.fill_buf()?) {
             return Ok(None);
         }

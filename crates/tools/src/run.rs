@@ -1,6 +1,6 @@
 //! One call run to its end: within its time, called back if need be, and with every way it can end turned into data.
 
-use crate::output::bound;
+use crate::output::{bound, clean};
 use crate::{Entry, ToolOutput, ToolRun};
 use serde_json::Value;
 use std::any::Any;
@@ -60,6 +60,8 @@ fn start(entry: &Entry, input: Value, run: ToolRun) -> AbortOnDropHandle<ToolOut
     let tool = entry.tool.clone();
     AbortOnDropHandle::new(tokio::spawn(async move {
         let mut output = tool.call(input, &run).await;
+        // Before it is cut: half a secret is not found.
+        clean(&mut output, &run.workspace.secrets);
         bound(&mut output, tool.output_limit_bytes(), &run.workspace, &run.call);
         output
     }))

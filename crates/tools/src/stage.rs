@@ -1,7 +1,7 @@
 //! A stage for tests: a workspace in a temporary folder, a session's memory of files, and tools that act to order.
 
 use crate::output::hash;
-use crate::{Entry, Finished, Reports, Tool, ToolOutput, ToolReport, ToolRun, ToolSettings, Workspace};
+use crate::{Entry, Finished, Reports, Root, Tool, ToolOutput, ToolReport, ToolRun, ToolSettings, Workspace};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -31,8 +31,15 @@ impl Stage {
         let session: SessionId =
             serde_json::from_value(json!(format!("{}-{}", &name[..8], "0000-7000-8000-000000000000"))).unwrap();
         let env = BTreeMap::from([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()), ("LANG".into(), "C".into())]);
-        let workspace =
-            Arc::new(Workspace { session, scratch: cwd.with_file_name("scratch"), cwd, env: Arc::new(env) });
+        let workspace = Arc::new(Workspace {
+            session,
+            root: Arc::new(Root::new(&cwd)),
+            scratch: cwd.with_file_name("scratch"),
+            cwd,
+            env: Arc::new(env),
+            wall: Arc::default(),
+            secrets: Arc::default(),
+        });
         Stage {
             folder,
             workspace,
@@ -66,6 +73,7 @@ impl Stage {
             call: format!("call_{}", self.calls).as_str().into(),
             idempotency_key: format!("test:{}", self.calls),
             cancel: self.cancel.child_token(),
+            paths: Vec::new(),
             seen: Arc::new(self.seen.clone()),
             reports: Reports(Arc::new(move |report| reports.lock().unwrap().push(report))),
         }
@@ -75,7 +83,8 @@ impl Stage {
     pub async fn finish(&mut self, tool: impl Tool + 'static, input: Value) -> Finished {
         let entry = Entry::new(Arc::new(tool), ToolSettings::default());
         let input = entry.check(&input).expect("the arguments are right");
-        let finished = crate::run(&entry, input, self.next_run()).await;
+        let paths = entry.tool.plan(&input, &self.workspace).paths;
+        let finished = crate::run(&entry, input, ToolRun { paths, ..self.next_run() }).await;
         for file in &finished.output.files {
             match &file.after {
                 Some(hash) => _ = self.seen.insert(file.path.clone(), hash.clone()),

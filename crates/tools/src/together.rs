@@ -2,10 +2,11 @@
 
 use crate::Workspace;
 use crate::change::Current;
-use crate::file::{canonical, failed, identity, resolve, shown, write_whole};
+use crate::file::{failed, shown, whole};
 use crate::output::hash;
-use std::collections::BTreeMap;
-use std::fs::{self, Permissions};
+use crate::place::{Place, Reach, follow, resolve};
+use crate::root::Root;
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -14,9 +15,7 @@ use windlass_kernel::FileSeen;
 
 /// The files of a workspace as they would be; nothing is written before [`Together::make`].
 pub(crate) struct Together<'a> {
-    workspace: &'a Workspace,
-    /// What this session knows of files.
-    seen: &'a BTreeMap<String, String>,
+    reach: Reach<'a>,
     files: Vec<File>,
 }
 
@@ -57,12 +56,12 @@ pub(crate) struct Failed {
 }
 
 impl<'a> Together<'a> {
-    pub(crate) fn new(workspace: &'a Workspace, seen: &'a BTreeMap<String, String>) -> Together<'a> {
-        Together { workspace, seen, files: Vec::new() }
+    pub(crate) fn new(reach: Reach<'a>) -> Together<'a> {
+        Together { reach, files: Vec::new() }
     }
 
     pub(crate) fn workspace(&self) -> &'a Workspace {
-        self.workspace
+        self.reach.workspace
     }
 
     /// Adds a file where none is.
@@ -74,7 +73,7 @@ impl<'a> Together<'a> {
 
     /// What the file at `path` holds by now.
     pub(crate) fn content(&mut self, path: &str) -> Result<&[u8], String> {
-        let name = shown(self.workspace, &resolve(self.workspace, path));
+        let name = shown(self.workspace(), &resolve(self.workspace(), path));
         self.file(path, true)?.bytes().ok_or_else(|| format!("{name} was deleted by this patch before"))
     }
 
@@ -104,12 +103,12 @@ impl<'a> Together<'a> {
 
     /// Whether two paths mean the same file.
     pub(crate) fn same(&self, path: &str, other: &str) -> bool {
-        let file = |path| canonical(&resolve(self.workspace, path));
+        let file = |path| follow(&self.workspace().root, &resolve(self.workspace(), path)).ok();
         file(path) == file(other)
     }
 
     fn absent(&mut self, path: &str, way_out: &str) -> Result<&mut File, String> {
-        let name = shown(self.workspace, &resolve(self.workspace, path));
+        let name = shown(self.workspace(), &resolve(self.workspace(), path));
         let file = self.file(path, false)?;
         match file.bytes() {
             Some(_) => Err(format!("{name} exists already; {way_out}")),
@@ -119,12 +118,12 @@ impl<'a> Together<'a> {
 
     /// A link has no lines of its own, and what it leads to may be meant, or not.
     fn no_link(&self, path: &str) -> Result<(), String> {
-        let link = resolve(self.workspace, path);
+        let link = resolve(self.workspace(), path);
         match fs::read_link(&link) {
             Err(_) => Ok(()),
             Ok(target) => Err(format!(
                 "{} is a link to {}; name that file, or take the link away with bash (rm)",
-                shown(self.workspace, &link),
+                shown(self.workspace(), &link),
                 target.display()
             )),
         }
@@ -132,12 +131,11 @@ impl<'a> Together<'a> {
 
     /// The file that `path` means, taken in when it is first named; with `wanted`, one that is not there is an error.
     fn file(&mut self, path: &str, wanted: bool) -> Result<&mut File, String> {
-        let path = resolve(self.workspace, path);
-        let real = canonical(&path);
-        let index = match self.files.iter().position(|file| file.path == real) {
+        let place = if wanted { self.reach.place(path)? } else { self.reach.place_to_write(path)? };
+        let index = match self.files.iter().position(|file| file.path == place.real) {
             Some(index) => index,
             None => {
-                let file = self.take(path, real, wanted)?;
+                let file = self.take(place, wanted)?;
                 self.files.push(file);
                 self.files.len() - 1
             }
@@ -145,43 +143,42 @@ impl<'a> Together<'a> {
         Ok(&mut self.files[index])
     }
 
-    fn take(&self, path: PathBuf, real: PathBuf, wanted: bool) -> Result<File, String> {
-        if !wanted && !path.exists() {
-            return Ok(File { path: real, before: None, after: After::Unchanged, known: false, mode: None });
+    fn take(&self, place: Place, wanted: bool) -> Result<File, String> {
+        if !wanted && place.meta.is_none() {
+            return Ok(File { path: place.real, before: None, after: After::Unchanged, known: false, mode: None });
         }
-        let current = Current::take(self.workspace, path)?;
-        let known = current.known(self.workspace, self.seen).is_ok();
-        let meta =
-            fs::metadata(&real).map_err(|error| failed("read", &shown(self.workspace, &current.path), &error))?;
-        let mode = meta.permissions().mode() & 0o7777;
+        let current = Current::take(self.reach, &place)?;
+        let known = current.known(self.reach, &place).is_ok();
+        let mode = place.present(self.workspace()).map(Metadata::permissions)?.mode() & 0o7777;
         let before = Some(Before { bytes: current.bytes, hash: current.hash, mode });
-        Ok(File { path: real, before, after: After::Unchanged, known, mode: Some(mode) })
+        Ok(File { path: place.real, before, after: After::Unchanged, known, mode: Some(mode) })
     }
 
     /// Writes and deletes; what fails halfway is put back as it was. Gives the files to be remembered.
     pub(crate) fn make(&self, cancel: &CancellationToken) -> Result<Vec<FileSeen>, Failed> {
         let mut done = Vec::new();
         match self.try_all(cancel, &mut done) {
-            Ok(()) => Ok(self.files.iter().filter_map(|file| file.remembered(self.workspace)).collect()),
+            Ok(()) => Ok(self.files.iter().filter_map(File::remembered).collect()),
             Err(why) => Err(self.put_back(why, done)),
         }
     }
 
     /// All that is written comes first: a program that dies on the way leaves a file twice rather than not at all.
     fn try_all<'f>(&'f self, cancel: &CancellationToken, done: &mut Vec<Done<'f>>) -> Result<(), String> {
+        let root = &self.workspace().root;
         for file in &self.files {
             let After::Holds(bytes) = &file.after else { continue };
             if cancel.is_cancelled() {
                 return Err("cancelled".into());
             }
-            let folders = missing_folders(&file.path);
+            let folders = missing_folders(root, &file.path);
             // Also what fails may have made folders.
             done.push(Done::Wrote(file, folders));
-            self.named("write", file, write(&file.path, bytes, file.mode))?;
+            self.named("write", file, root.write(&file.path, bytes, file.mode))?;
         }
         for file in &self.files {
             if file.before.is_some() && matches!(file.after, After::Gone) {
-                self.named("delete", file, fs::remove_file(&file.path))?;
+                self.named("delete", file, root.remove(&file.path))?;
                 done.push(Done::Removed(file));
             }
         }
@@ -189,17 +186,17 @@ impl<'a> Together<'a> {
     }
 
     fn named(&self, what: &str, file: &File, done: io::Result<()>) -> Result<(), String> {
-        done.map_err(|error| failed(what, &shown(self.workspace, &file.path), &error))
+        done.map_err(|error| failed(what, &shown(self.workspace(), &file.path), &error))
     }
 
     fn put_back(&self, why: String, done: Vec<Done>) -> Failed {
         let mut files = Vec::new();
         let mut stuck = Vec::new();
         for done in done.iter().rev() {
-            let Err(error) = done.undo() else { continue };
+            let Err(error) = done.undo(&self.workspace().root) else { continue };
             let (Done::Removed(file) | Done::Wrote(file, _)) = done;
-            stuck.push(format!("{} ({error})", shown(self.workspace, &file.path)));
-            files.extend(file.remembered(self.workspace));
+            stuck.push(format!("{} ({error})", shown(self.workspace(), &file.path)));
+            files.extend(file.remembered());
         }
         let end = match stuck.is_empty() {
             true => "; what was done before it was put back: nothing was changed".into(),
@@ -221,47 +218,43 @@ impl File {
 
     /// What the session is to know of it: of a file it had not read as it was, nothing, so that it cannot be
     /// overwritten unread.
-    fn remembered(&self, workspace: &Workspace) -> Option<FileSeen> {
+    fn remembered(&self) -> Option<FileSeen> {
         let before = self.before.as_ref().map(|before| before.hash.clone());
         let after = match &self.after {
             After::Holds(bytes) if self.known => Some(hash(bytes)),
             After::Gone if before.is_some() => None,
             _ => return None,
         };
-        Some(FileSeen { path: identity(workspace, &self.path), before, after })
+        Some(FileSeen { path: self.path.to_string_lossy().into_owned(), before, after })
     }
 }
 
 impl Done<'_> {
-    fn undo(&self) -> io::Result<()> {
+    fn undo(&self, root: &Root) -> io::Result<()> {
         let (Done::Removed(file) | Done::Wrote(file, _)) = self;
         if let Some(before) = &file.before {
-            return match fs::read(&file.path).is_ok_and(|bytes| bytes == before.bytes) {
+            let now = root.read(&file.path).and_then(|(now, meta)| whole(now, meta.len()));
+            return match now.is_ok_and(|bytes| bytes == before.bytes) {
                 true => Ok(()),
-                false => write(&file.path, &before.bytes, Some(before.mode)),
+                false => root.write(&file.path, &before.bytes, Some(before.mode)),
             };
         }
-        match fs::remove_file(&file.path) {
+        match root.remove(&file.path) {
             // It was never written, or what stands in its way is no file of ours.
-            Err(_) if !file.path.is_file() => {}
+            Err(_) if !root.probe(&file.path).is_ok_and(|meta| meta.is_file()) => {}
             other => other?,
         }
         if let Done::Wrote(_, folders) = self {
             // One that somebody has put something into stays.
-            folders.iter().for_each(|folder| _ = fs::remove_dir(folder));
+            folders.iter().for_each(|folder| _ = root.remove_folder(folder));
         }
         Ok(())
     }
 }
 
-fn write(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
-    write_whole(path, bytes)?;
-    mode.map_or(Ok(()), |mode| fs::set_permissions(path, Permissions::from_mode(mode)))
-}
-
 /// The folders above `path` that are not there yet, the deepest first.
-fn missing_folders(path: &Path) -> Vec<PathBuf> {
-    path.ancestors().skip(1).take_while(|folder| !folder.exists()).map(Path::to_owned).collect()
+fn missing_folders(root: &Root, path: &Path) -> Vec<PathBuf> {
+    path.ancestors().skip(1).take_while(|folder| root.probe(folder).is_err()).map(Path::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -279,8 +272,7 @@ mod tests {
     #[test]
     fn a_deletion_that_fails_brings_back_what_was_deleted_and_written() {
         let stage = staged();
-        let unknown = BTreeMap::new();
-        let mut together = Together::new(&stage.workspace, &unknown);
+        let mut together = Together::new(Reach::looking(&stage.workspace));
         together.add("deep/new", b"new".to_vec()).unwrap();
         together.delete("gone.txt").unwrap();
         together.delete("src/a.py").unwrap();
@@ -296,8 +288,7 @@ mod tests {
     #[test]
     fn what_cannot_be_put_back_is_named() {
         let stage = staged();
-        let unknown = BTreeMap::new();
-        let mut together = Together::new(&stage.workspace, &unknown);
+        let mut together = Together::new(Reach::looking(&stage.workspace));
         together.delete("src/a.py").unwrap();
         fs::remove_dir_all(stage.path("src")).unwrap();
         stage.file("src", "a file in the way");
@@ -312,8 +303,7 @@ mod tests {
     #[test]
     fn what_is_called_off_changes_nothing() {
         let stage = staged();
-        let unknown = BTreeMap::new();
-        let mut together = Together::new(&stage.workspace, &unknown);
+        let mut together = Together::new(Reach::looking(&stage.workspace));
         together.add("new", b"new".to_vec()).unwrap();
         together.delete("gone.txt").unwrap();
         let cancel = CancellationToken::new();

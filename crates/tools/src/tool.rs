@@ -1,5 +1,8 @@
 //! What a tool is.
 
+use crate::Root;
+use crate::Secrets;
+use crate::sandbox::Wall;
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
@@ -60,19 +63,28 @@ pub struct Workspace {
     pub session: SessionId,
     /// The folder the session was opened in: relative paths start here, and it is the workspace's root.
     pub cwd: PathBuf,
+    /// The same folder, held open: what file tools reach their files by.
+    pub root: Arc<Root>,
     /// Where outputs too long for the model are written, one file a call.
     pub scratch: PathBuf,
     /// The environment of child processes.
     pub env: Arc<BTreeMap<String, String>>,
+    /// What child processes are kept in by.
+    pub wall: Arc<Wall>,
+    /// What must not be told or kept of what a call gives.
+    pub secrets: Arc<Secrets>,
 }
 
 /// One call of a tool, while it runs.
+#[derive(Clone)]
 pub struct ToolRun {
     pub workspace: Arc<Workspace>,
     pub call: CallId,
     /// The same for every attempt to make this one effect.
     pub idempotency_key: String,
     pub cancel: CancellationToken,
+    /// The paths of the plan that was judged: file tools open no others.
+    pub paths: Vec<String>,
     /// Content hashes of the files this session has read or written, by absolute path.
     pub seen: Arc<BTreeMap<String, String>>,
     pub reports: Reports,

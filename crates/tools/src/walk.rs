@@ -1,9 +1,10 @@
 //! Walking a folder tree past what git ignores, and the patterns that choose files in it.
 
 use crate::Workspace;
-use crate::file::missing;
+use crate::hidden::Veil;
+use crate::place::Place;
 use globset::{GlobBuilder, GlobMatcher};
-use ignore::WalkBuilder;
+use ignore::{DirEntry, WalkBuilder};
 use std::path::{Component, Path, PathBuf};
 
 /// Threads that walk at once.
@@ -12,22 +13,24 @@ const THREADS: usize = 4;
 /// Said where nothing was found: why what is there might not have been looked at.
 pub(crate) const IGNORED: &str = "files that git ignores are not searched; ls and bash see them";
 
-/// A walk below `root` that skips `.git` and what ignore files name; hidden files are walked. Reads no global
-/// settings: those lie outside the workspace.
-pub(crate) fn walk(root: &Path) -> WalkBuilder {
-    let mut walk = WalkBuilder::new(root);
+/// A walk below `place` that skips `.git`, what ignore files name and what is hidden; files whose names begin with a dot
+/// are walked. Reads no global settings: those lie outside the workspace.
+pub(crate) fn walk(workspace: &Workspace, place: &Place) -> WalkBuilder {
+    let veil = Veil::new(&workspace.root);
+    let mut walk = WalkBuilder::new(&place.real);
     walk.hidden(false)
         .git_global(false)
         .require_git(false)
-        .current_dir(root)
+        .current_dir(&place.real)
         .threads(THREADS)
-        .filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
+        .filter_entry(move |entry| entry.depth() == 0 || (entry.file_name() != ".git" && is_open(&veil, entry)));
     walk
 }
 
-/// Words for a place that cannot be searched because it is not there.
-pub(crate) fn present(workspace: &Workspace, root: &Path) -> Result<(), String> {
-    if root.exists() { Ok(()) } else { Err(missing(workspace, root)) }
+fn is_open(veil: &Veil, entry: &DirEntry) -> bool {
+    let kind = entry.file_type();
+    let is_folder = kind.is_some_and(|kind| kind.is_dir());
+    !veil.covers(entry.path(), is_folder, kind.is_some_and(|kind| kind.is_symlink()))
 }
 
 /// A glob over paths below a root: `*` stays inside a folder, `**` crosses them; without a `/` it looks at names only.

@@ -2,13 +2,13 @@
 
 use crate::args::{FILE_ALIASES, normalise, parse};
 use crate::change::{Change, Current, confirmation};
-use crate::file::{blocking, resolve, shown, touched};
+use crate::file::{blocking, shown};
+use crate::place::{Reach, resolve, touched};
 use crate::{Confirmation, Tool, ToolOutput, ToolRun, Workspace, schema};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use windlass_kernel::{Access, CallPlan, OnCrash};
 
 pub(crate) struct Write;
@@ -49,34 +49,32 @@ impl Tool for Write {
     fn confirmation(&self, input: &Value, workspace: &Workspace) -> Option<Confirmation> {
         let args: Args = parse(input).ok()?;
         let name = shown(workspace, &resolve(workspace, &args.path));
-        Some(confirmation(workspace, &name, change(args, workspace, None)))
+        Some(confirmation(workspace, &name, change(args, Reach::looking(workspace))))
     }
 
     async fn call(&self, input: Value, run: &ToolRun) -> ToolOutput {
-        let (workspace, seen) = (run.workspace.clone(), run.seen.clone());
-        blocking(move || {
-            let args = parse::<Args>(&input);
-            match args.and_then(|args| change(args, &workspace, Some(&seen))) {
-                Ok(change) if change.before.is_none() => change.make(&workspace, "created"),
-                Ok(change) => change.make(&workspace, "overwrote"),
-                Err(why) => ToolOutput::error(why),
-            }
+        let run = run.clone();
+        blocking(move || match parse::<Args>(&input).and_then(|args| change(args, Reach::of(&run))) {
+            Ok(change) if change.before.is_none() => change.make(&run.workspace, "created"),
+            Ok(change) => change.make(&run.workspace, "overwrote"),
+            Err(why) => ToolOutput::error(why),
         })
         .await
     }
 }
 
-/// What writing would change; with `seen`, refused where this session does not know what it would replace.
-fn change(args: Args, workspace: &Workspace, seen: Option<&BTreeMap<String, String>>) -> Result<Change, String> {
-    let path = resolve(workspace, &args.path);
-    let current = match path.exists() {
-        true => Some(Current::take(workspace, path.clone())?),
-        false => None,
+/// What writing would change; refused in a judged call whose session does not know what it would replace.
+fn change(args: Args, reach: Reach<'_>) -> Result<Change, String> {
+    let place = reach.place_to_write(&args.path)?;
+    let current = match place.meta {
+        Some(_) => Some(Current::take(reach, &place)?),
+        None => None,
     };
-    if let (Some(current), Some(seen)) = (&current, seen) {
-        current.known(workspace, seen)?;
+    if let Some(current) = current.as_ref().filter(|_| reach.is_judged()) {
+        current.known(reach, &place)?;
+        current.keeps_secrets(reach, &place, &args.content)?;
     }
-    Ok(Change::new(workspace, path, current, args.content.into_bytes()))
+    Ok(Change::new(reach.workspace, place, current, args.content.into_bytes()))
 }
 
 #[cfg(test)]
@@ -123,6 +121,19 @@ mod tests {
         insta::assert_snapshot!(stage.text(Write, write.clone()).await, @"overwrote a.txt (+1 −1)");
         assert_eq!(stage.read("a.txt"), "yours\n");
         stage.text(Write, json!({"path": "a.txt", "content": "what it wrote itself, it knows\n"})).await;
+    }
+
+    #[tokio::test]
+    async fn a_mark_does_not_take_the_place_of_the_secret_it_stands_for() {
+        let mut stage = Stage::new();
+        let old = format!("mode=1\ntoken={}_aB3dE5gH7jK9mN1pQ2sT4vW6xY8zA0cF1234\n", "ghp");
+        stage.file("env", &old);
+        let seen = stage.text(Read, json!({"path": "env"})).await;
+        assert_eq!(seen, "1\tmode=1\n2\ttoken=[redacted: github token]\n");
+        let write = json!({"path": "env", "content": "mode=2\ntoken=[redacted: github token]\n"});
+        insta::assert_snapshot!(stage.error(Write, write).await, @"[redacted: github token] stands for a secret in env, which would be lost; change the lines around it with edit");
+        assert_eq!(stage.read("env"), old);
+        stage.text(Write, json!({"path": "notes", "content": "[redacted: github token] is a mark"})).await;
     }
 
     #[tokio::test]

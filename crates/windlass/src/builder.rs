@@ -4,13 +4,19 @@ use crate::{Agent, Provider, Providers, world};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use windlass_kernel::{Parameters, PermissionMode, Profile, Record, SessionId, State};
-use windlass_llm::{Http, HttpError, HttpOptions, Model, Prices, ToolCalls, connect, text_tools};
+use windlass_hooks::EventName;
+use windlass_kernel::{Parameters, PermissionMode, Profile, Record, Scope, SessionId, State};
+use windlass_llm::{
+    Auth, AwsKeys, Http, HttpError, HttpOptions, KeySource, Model, Prices, ToolCalls, connect, text_tools,
+};
 use windlass_policy::Policy;
 use windlass_prompt::Facts;
-use windlass_runtime::{FindFacts, FindModel, ModelFacts, Models, NewSession, Observer, Setup, StopCheck, World};
+use windlass_runtime::{
+    FindFacts, FindModel, Hooking, KeepRule, ModelFacts, Models, NewSession, Observer, Setup, StopCheck, World,
+};
 use windlass_store::{MemoryStore, Store};
-use windlass_tools::{Tool, Tools};
+use windlass_tools::sandbox::Wall;
+use windlass_tools::{Secrets, Tool, Tools};
 
 /// Prices by `PROVIDER/NAME`, in the place of the catalog's.
 type FindPrices = Arc<dyn Fn(&str) -> Option<Prices> + Send + Sync>;
@@ -39,7 +45,11 @@ pub struct AgentBuilder {
     always_sync: bool,
     world: World,
     worker: String,
-    keep_rule: Arc<dyn Fn(&str) + Send + Sync>,
+    keep_rule: KeepRule,
+    hooking: Option<Hooking>,
+    reviewer: Option<String>,
+    secrets: Arc<Secrets>,
+    wall: Arc<Wall>,
     observers: Vec<Observer>,
     http: HttpOptions,
 }
@@ -83,7 +93,11 @@ impl Default for AgentBuilder {
             always_sync: false,
             world: world::of_this_machine(),
             worker: "library".into(),
-            keep_rule: Arc::new(|_| {}),
+            keep_rule: Arc::new(|_, _| {}),
+            hooking: None,
+            reviewer: None,
+            secrets: Arc::default(),
+            wall: Arc::default(),
             observers: vec![],
             http: HttpOptions::default(),
         }
@@ -208,8 +222,35 @@ impl AgentBuilder {
     }
 
     /// Called with each rule that an answer of scope "always" added.
-    pub fn keep_rule(mut self, keep: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    pub fn keep_rule(mut self, keep: impl Fn(&str, Scope) + Send + Sync + 'static) -> Self {
         self.keep_rule = Arc::new(keep);
+        self
+    }
+
+    /// Commands of the user's that look at what happens, and how they are started. Where they want to hear of a turn's
+    /// end, new sessions look at it once more after a hook (or a stop check) sent the model back to work.
+    pub fn hooking(mut self, hooking: Hooking) -> Self {
+        self.hooking = Some(hooking);
+        self
+    }
+
+    /// The model that answers in a person's place in mode `auto`, as `PROVIDER/NAME`; else the session's own does.
+    pub fn reviewer(mut self, model: impl Into<String>) -> Self {
+        self.reviewer = Some(model.into());
+        self
+    }
+
+    /// What is kept out of the log, of what followers are told, and of what models are given: secrets found by their
+    /// value or by what they look like. The keys of the models that are used are added by themselves.
+    pub fn secrets(mut self, secrets: Arc<Secrets>) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    /// What the processes of tools are kept in by; none unless given. A program that gives one begins its `main` with
+    /// [`windlass_tools::sandbox::enter`].
+    pub fn wall(mut self, wall: Arc<Wall>) -> Self {
+        self.wall = wall;
         self
     }
 
@@ -245,9 +286,11 @@ impl AgentBuilder {
         });
         self.own_tools.into_iter().for_each(|tool| tools.register(tool));
         let facts = find_facts(self.providers.clone(), self.prices);
-        let find = find_models(self.own_model, self.providers, Http::new(self.http)?);
+        let http = Http::new(self.http)?;
+        let find = find_models(self.own_model, self.providers, http, self.secrets.clone());
         let mut prompt = self.facts;
         prompt.interactive = self.interactive;
+        let profile = heard_twice(self.profile, self.hooking.as_ref());
         let setup = Setup {
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
             models: Models { find, facts },
@@ -264,7 +307,11 @@ impl AgentBuilder {
             always_sync: self.always_sync,
             scratch: self.scratch.unwrap_or_else(|| self.cwd.join(".windlass/scratch")),
             env: Arc::new(self.env),
+            wall: self.wall,
             keep_rule: self.keep_rule,
+            hooking: self.hooking,
+            reviewer: self.reviewer,
+            secrets: self.secrets,
             observers: self.observers,
         };
         let defaults = NewSession {
@@ -273,13 +320,22 @@ impl AgentBuilder {
             agent: "main".into(),
             model: self.model,
             mode: self.mode,
-            profile: self.profile,
+            profile,
         };
         Ok(Agent { setup: Arc::new(setup), defaults })
     }
 }
 
-fn find_models(own: Option<Arc<dyn Model>>, providers: Providers, http: Http) -> FindModel {
+/// A hook that sent the model back to work is asked again at the end, and told that it was.
+fn heard_twice(profile: Profile, hooking: Option<&Hooking>) -> Profile {
+    let wants = |hooking: &&Hooking| hooking.hooks.wants(EventName::Stop, "");
+    match hooking.filter(wants) {
+        Some(_) => Profile { max_stop_blocks: profile.max_stop_blocks.max(2), ..profile },
+        None => profile,
+    }
+}
+
+fn find_models(own: Option<Arc<dyn Model>>, providers: Providers, http: Http, secrets: Arc<Secrets>) -> FindModel {
     Arc::new(move |name| {
         if let Some(model) = &own {
             return Ok(model.clone());
@@ -290,13 +346,36 @@ fn find_models(own: Option<Arc<dyn Model>>, providers: Providers, http: Http) ->
             return Err(format!("{provider} needs a key: set {hint}, or choose another model with --model"));
         }
         let info = providers.model(name);
-        let endpoint = known.endpoint(&providers.name_of(provider), info.as_ref());
+        let mut endpoint = known.endpoint(&providers.name_of(provider), info.as_ref());
+        endpoint.auth = overheard(endpoint.auth, provider, &secrets);
         let connected = connect(known.protocol, http.clone(), endpoint, model);
         Ok(match known.tool_calls.or(info.map(|info| info.tool_calls)).unwrap_or_default() {
             ToolCalls::Native => connected,
             ToolCalls::Text => text_tools(connected),
         })
     })
+}
+
+/// The same way in, whose keys are secrets from the moment they are known.
+fn overheard(auth: Auth, provider: &str, secrets: &Arc<Secrets>) -> Auth {
+    let name = format!("{provider} key");
+    match &auth {
+        Auth::None => {}
+        Auth::Key(key) => secrets.learn(&name, key.expose()),
+        Auth::Aws(keys) => {
+            let AwsKeys { secret_access_key, session_token, .. } = keys;
+            secrets.learn(&name, secret_access_key);
+            session_token.iter().for_each(|token| secrets.learn(&name, token));
+        }
+        Auth::Source(source) => {
+            let (source, secrets) = (source.clone(), secrets.clone());
+            return Auth::Source(KeySource(Arc::new(move || {
+                let (given, secrets, name) = ((source.0)(), secrets.clone(), name.clone());
+                Box::pin(async move { given.await.inspect(|key| secrets.learn(&name, key.expose())) })
+            })));
+        }
+    }
+    auth
 }
 
 fn find_facts(providers: Providers, prices: FindPrices) -> FindFacts {

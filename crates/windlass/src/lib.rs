@@ -28,6 +28,7 @@ pub use session::{Session, Turn};
 pub use windlass_llm::WireProtocol as Protocol;
 
 pub use async_trait::async_trait;
+pub use windlass_hooks as hooks;
 pub use windlass_kernel as kernel;
 pub use windlass_llm as llm;
 pub use windlass_policy as policy;

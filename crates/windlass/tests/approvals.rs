@@ -151,7 +151,7 @@ async fn a_rule_for_ever_is_kept_once_it_is_in_the_log() {
     let (shelf, seen) = (store.clone(), kept.clone());
     let session_of = Arc::new(Mutex::new(SessionId(uuid())));
     let id = session_of.clone();
-    let keep = move |rule: &str| {
+    let keep = move |rule: &str, _scope| {
         use windlass::store::Store;
         let session = *id.lock().unwrap();
         let records = shelf.read(session, Seq(1), 1_000).now_or_never().unwrap().unwrap();
@@ -196,7 +196,8 @@ async fn a_no_gives_no_rule() {
     let workshop = Workshop::playing(&commands(&["echo one"], DONE));
     let kept: Arc<Mutex<Vec<String>>> = Arc::default();
     let seen = kept.clone();
-    let agent = workshop.asking().keep_rule(move |rule| seen.lock().unwrap().push(rule.into())).build().unwrap();
+    let agent =
+        workshop.asking().keep_rule(move |rule, _scope| seen.lock().unwrap().push(rule.into())).build().unwrap();
     let (session, mut turn) = begun(&agent).await;
     let (call, asked) = question(&mut turn).await;
     let no = Decision::Deny { note: String::new() };

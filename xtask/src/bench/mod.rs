@@ -29,15 +29,19 @@ pub fn run(args: &[String]) -> Result<()> {
     let only: Option<String> = flags.value("--only")?;
     let json: Option<PathBuf> = flags.value("--json")?;
     flags.end("--runs N, --only SCENARIO and --json FILE")?;
+    let with_policy = only.as_deref().is_none_or(|only| only == "policy");
     let scenarios: Vec<Scenario> =
         ALL.into_iter().filter(|scenario| only.as_ref().is_none_or(|only| only == scenario.name())).collect();
-    if scenarios.is_empty() {
-        bail!("there is no scenario {only:?}: known are {}", ALL.map(Scenario::name).join(", "));
+    if scenarios.is_empty() && !with_policy {
+        bail!("there is no scenario {only:?}: known are {}, policy", ALL.map(Scenario::name).join(", "));
     }
     let bench = Bench::set_up(Project::find()?)?;
     let samples = bench.measure(&scenarios, runs)?;
     let binary_mb = std::fs::metadata(&bench.subjects[1].program)?.len() as f64 / 1e6;
     table::print(&samples, binary_mb);
+    if with_policy {
+        bench.decisions()?;
+    }
     if let Some(file) = json {
         let told = samples.iter().map(|((scenario, subject), samples)| {
             serde_json::json!({ "scenario": scenario.name(), "subject": subject, "samples": samples })
@@ -48,6 +52,16 @@ pub fn run(args: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Commands that are decided about, as people and agents write them.
+const DECIDED: [&str; 4] = [
+    "git status",
+    "cargo test -p windlass-policy 2>&1 | tail -20",
+    "cd src && grep -rn 'fn main' --include='*.rs' . | head -5 > /dev/null",
+    "for f in a b c; do wc -l \"$f\"; done && git commit -m 'count' && npm run test -- --watch=false",
+];
+/// Decisions about each.
+const DECISIONS: &str = "5001";
+
 /// The programs, and where they are let loose.
 struct Bench {
     subjects: [Subject; 2],
@@ -56,6 +70,26 @@ struct Bench {
 }
 
 impl Bench {
+    /// What a decision of the policy takes, with the built-in rules and some of one's own.
+    fn decisions(&self) -> Result<()> {
+        println!("\npolicy: microseconds a decision (aim: median 100)");
+        for command in DECIDED {
+            let rules = ["bash(cargo test:*)", "bash(npm run test:*)", "bash(git commit:*)", "edit(src/**)"];
+            let mut run = Command::new(&self.subjects[1].program);
+            run.args(["policy", "explain", command, "--times", DECISIONS]);
+            run.args(rules.iter().flat_map(|rule| ["--allow", rule])).args(["--deny", "bash(rm -rf:*)"]);
+            let output = run.current_dir(&*self.folder).output().context("the policy can't be asked")?;
+            let told: serde_json::Value = serde_json::from_slice(&output.stdout)
+                .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+            println!(
+                "  {:>7.1} median  {:>7.1} p99   {command}",
+                told["median_us"].as_f64().unwrap_or(f64::NAN),
+                told["p99_us"].as_f64().unwrap_or(f64::NAN)
+            );
+        }
+        Ok(())
+    }
+
     fn set_up(project: Project) -> Result<Bench> {
         project::run(project.cargo().args(["build", "--release", "--package", "windlass-cli"]))?;
         let mut own = project.cargo();

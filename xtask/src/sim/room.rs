@@ -251,19 +251,13 @@ pub fn verdict(random: &mut Random, habits: &Habits, work: Seq, call: &Call) -> 
     };
     let input = random.one_in(8).then(|| serde_json::json!({ "rewritten": work }));
     let (stage, plan) = ("rule".to_owned(), plan(&call.name));
-    let judged = Judged { work, call: call.id.clone(), verdict, stage, rule: None, reason, input, plan };
+    let (rule, context, review) = (None, None, None);
+    let judged = Judged { work, call: call.id.clone(), verdict, stage, rule, reason, input, context, review, plan };
     let mut events = vec![Event::Judged(Box::new(judged))];
     if verdict == Verdict::Ask {
         let kind = if call.name == "ask_user" { QuestionKind::Words } else { QuestionKind::Approval };
-        let question = Question {
-            hash: format!("hash of w{work}"),
-            kind,
-            preview: call.name.clone(),
-            impact: String::new(),
-            rule: None,
-            proposed: vec![],
-            options: vec![],
-        };
+        let question =
+            Question { hash: format!("hash of w{work}"), kind, preview: call.name.clone(), ..Question::default() };
         events.push(Event::Asked { call: call.id.clone(), question: Box::new(question) });
     }
     events

@@ -31,6 +31,7 @@ fn event(event: &Event) -> String {
             let plan = &judged.plan;
             format!("judged         {} {:?}, {:?}, {:?}", judged.call, judged.verdict, plan.access, plan.on_crash)
         }
+        Event::HookRan(ran) => format!("hook ran       {} {:?}", ran.hook, ran.outcome),
         Event::Asked { call, question } => format!("asked          {call} {:?}", question.kind),
         Event::Answered(answer) => format!("answered       {} {:?}", answer.call, answer.decision),
         Event::ToolStarted(started) => format!("tool started   {}", started.call),

@@ -16,7 +16,7 @@ pub struct Package {
 }
 
 /// A crate's folder, and the crates of this workspace it may depend on.
-const DOWN: [(&str, &[&str]); 18] = [
+const DOWN: [(&str, &[&str]); 19] = [
     ("kernel", &[]),
     ("llm", &["kernel"]),
     ("sandbox", &[]),
@@ -24,16 +24,17 @@ const DOWN: [(&str, &[&str]); 18] = [
     ("hooks", &["sandbox"]),
     ("web", &["kernel", "tools"]),
     ("wasm", &["kernel", "tools"]),
+    ("files", &["kernel"]),
     ("policy", &["kernel"]),
     ("prompt", &["kernel"]),
     ("store", &["kernel"]),
     ("runtime", &["kernel", "llm", "tools", "policy", "prompt", "store", "hooks"]),
-    ("windlass", &["kernel", "llm", "tools", "policy", "prompt", "store", "runtime"]),
+    ("windlass", &["kernel", "llm", "tools", "policy", "prompt", "store", "runtime", "hooks", "sandbox"]),
     (
         "cli",
         &[
-            "kernel", "llm", "tools", "policy", "prompt", "store", "runtime", "windlass", "mock", "otel", "sandbox", "hooks",
-            "web", "wasm",
+            "kernel", "llm", "tools", "policy", "prompt", "store", "runtime", "windlass", "mock", "otel", "sandbox",
+            "hooks", "web", "wasm",
         ],
     ),
     ("mock", &[]),

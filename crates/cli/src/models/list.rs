@@ -5,7 +5,7 @@ use crate::choose;
 use crate::desk::Desk;
 use crate::exit::{Code, Ended, Failure};
 use crate::local::{self, Answering, CANDIDATES};
-use crate::terminal::{harmless, one_line, print};
+use crate::terminal::{harmless, one_line, print, print_json};
 use crate::words::{count, grouped};
 use serde::Serialize;
 use windlass::Providers;
@@ -71,7 +71,7 @@ pub fn list(desk: &Desk, only: Option<&str>, all: bool, json: bool) -> Ended {
     if json {
         let text = serde_json::to_string_pretty(&shown)
             .map_err(|error| Failure::new(Code::Failed, format!("the models can't be written as JSON: {error}")))?;
-        print(&format!("{text}\n"));
+        print_json(&format!("{text}\n"));
         return Ok(Code::Done);
     }
     let mut text: String = shown.iter().map(told).collect();

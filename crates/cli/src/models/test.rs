@@ -7,7 +7,7 @@ use super::{http, provider};
 use crate::choose;
 use crate::desk::Desk;
 use crate::exit::{Code, Ended, Failure};
-use crate::terminal::{harmless, one_line, print};
+use crate::terminal::{one_line, print, print_json};
 use crate::words::{cost, grouped};
 use serde_json::json;
 use windlass::llm::{Ability, ModelInfo, Prices, Quirk, ToolCalls, connect, text_tools};
@@ -56,7 +56,10 @@ pub async fn test(desk: &Desk, model: &str, json: bool) -> Ended {
     remember(&mut learnt, &info, &report);
     learnt.place(providers.catalog(), &name, &here);
     learnt.write()?;
-    print(&harmless(&if json { as_json(&report) } else { table(&report, &learnt) }));
+    match json {
+        true => print_json(&as_json(&report)),
+        false => print(&table(&report, &learnt)),
+    }
     let works = matches!(report.outcome(STREAMS), Some(Outcome::Ok | Outcome::No(_)));
     Ok(if works { Code::Done } else { Code::Failed })
 }

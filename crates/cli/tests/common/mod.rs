@@ -34,6 +34,12 @@ impl Stage {
         Stage { dir, server }
     }
 
+    /// The same folders, with another script.
+    pub fn playing(self, script: &str) -> Stage {
+        let script = Script::parse(script).expect("the script can be read");
+        Stage { server: Server::start(Options { script, ..Options::default() }).expect("the model serves"), ..self }
+    }
+
     pub fn work(&self) -> PathBuf {
         self.dir.path().join("work")
     }

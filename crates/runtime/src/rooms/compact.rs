@@ -1,11 +1,14 @@
 //! Has the older part of the conversation summed up by a model call of its own.
 
+use crate::Setup;
 use crate::briefing::{Speech, Summary};
+use crate::hooking::{self, Hooking};
 use crate::listening::Listening;
 use crate::report::{Item, Reporter};
 use crate::rooms::model::backoff;
 use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
+use windlass_hooks::{Decision, EventName, Origin, PreCompact, Trigger};
 use windlass_kernel::*;
 
 /// Why there is no summary, and what the attempt took.
@@ -15,8 +18,47 @@ struct Failed {
     spent: Spent,
 }
 
-pub(crate) async fn compact(summary: Summary, cancel: CancellationToken, reporter: Reporter) {
+/// Hooks that want to hear of the compaction first.
+pub(crate) struct Asked {
+    hooking: Hooking,
+    origin: Origin,
+    trigger: Trigger,
+    instructions: String,
+}
+
+impl Asked {
+    pub fn of(setup: &Setup, session: SessionId, state: &State) -> Option<Asked> {
+        let wish = state.compaction_asked.as_ref();
+        let (trigger, word) = if wish.is_some() { (Trigger::Manual, "manual") } else { (Trigger::Auto, "auto") };
+        let hooking = setup.hooking.as_ref().filter(|hooking| hooking.wants(EventName::PreCompact, word))?.clone();
+        let instructions = wish.and_then(|wish| wish.instructions.clone()).unwrap_or_default();
+        Some(Asked { hooking, origin: hooking::origin(session, state), trigger, instructions })
+    }
+
+    /// Why the compaction does not take place, if hooks are against it.
+    async fn objection(self, cancel: &CancellationToken, reporter: &Reporter) -> Option<String> {
+        let Asked { hooking, origin, trigger, instructions } = self;
+        let event = windlass_hooks::Event::PreCompact(PreCompact { trigger, custom_instructions: instructions });
+        let (outcome, facts) = hooking.ask(event, &origin, cancel).await;
+        reporter.send(facts.into_iter().map(Item::Fact).collect(), vec![]).await;
+        match outcome.decision {
+            Decision::Block { hook, reason } | Decision::Stop { hook, reason } => {
+                Some(format!("the hook `{hook}` does not let it take place: {reason}"))
+            }
+            _ => None,
+        }
+    }
+}
+
+pub(crate) async fn compact(summary: Summary, asked: Option<Asked>, cancel: CancellationToken, reporter: Reporter) {
     let work = reporter.work;
+    let objection = match asked {
+        Some(asked) => asked.objection(&cancel, &reporter).await,
+        None => None,
+    };
+    if let Some(message) = objection {
+        return reporter.fact(Event::CompactionFailed { work, message, error: None, spent: None }).await;
+    }
     let Some(upto) = summary.upto else {
         let message = "there is no place to cut: the newest messages are kept as they are".into();
         return reporter.fact(Event::CompactionFailed { work, message, error: None, spent: None }).await;

@@ -1,14 +1,27 @@
 //! Asks whether the turn may end: the stop checks, and the schema the answer must satisfy.
 
-use crate::StopCheck;
-use crate::report::Reporter;
+use crate::hooking;
+use crate::report::{Item, Reporter};
+use crate::{Setup, StopCheck};
 use serde_json::Value;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+use windlass_hooks::{Decision, EventName, Stop, SubagentStop};
 use windlass_kernel::*;
 use windlass_tools::Checker;
 
-pub(crate) async fn check(checks: Vec<StopCheck>, state: State, cancel: CancellationToken, reporter: Reporter) {
+pub(crate) async fn check(
+    setup: Arc<Setup>,
+    session: SessionId,
+    state: State,
+    cancel: CancellationToken,
+    reporter: Reporter,
+) {
     let work = reporter.work;
+    if let Some(event) = hooked(&setup, session, &state, &cancel, &reporter).await {
+        return reporter.fact(event).await;
+    }
+    let checks = setup.stop_checks.clone();
     let end = state.turn.as_ref().and_then(|turn| turn.finishing.as_ref()).map_or(End::Done, |it| it.end.clone());
     // A check may look at files or run tests: it has a thread of its own, and may be left behind there.
     let asked = tokio::task::spawn_blocking(move || objection(&checks, &state));
@@ -23,6 +36,39 @@ pub(crate) async fn check(checks: Vec<StopCheck>, state: State, cancel: Cancella
         },
     };
     reporter.fact(event).await;
+}
+
+/// The event of a turn's end, as hooks know it.
+pub(crate) fn stop_event(state: &State) -> EventName {
+    if state.parent.is_some() { EventName::SubagentStop } else { EventName::Stop }
+}
+
+/// What hooks say of the end: a block sends the model back to work, once a turn.
+async fn hooked(
+    setup: &Setup,
+    session: SessionId,
+    state: &State,
+    cancel: &CancellationToken,
+    reporter: &Reporter,
+) -> Option<Event> {
+    let name = stop_event(state);
+    let hooking = setup.hooking.as_ref().filter(|hooking| hooking.wants(name, &state.agent))?;
+    let stop_hook_active = state.turn.as_ref().is_some_and(|turn| turn.stop_blocks > 0);
+    let last_assistant_message = Some(answer(state)).filter(|text| !text.is_empty());
+    let event = match name {
+        EventName::SubagentStop => {
+            windlass_hooks::Event::SubagentStop(SubagentStop { stop_hook_active, last_assistant_message })
+        }
+        _ => windlass_hooks::Event::Stop(Stop { stop_hook_active, last_assistant_message }),
+    };
+    let (outcome, facts) = hooking.ask(event, &hooking::origin(session, state), cancel).await;
+    reporter.send(facts.into_iter().map(Item::Fact).collect(), vec![]).await;
+    match outcome.decision {
+        Decision::Block { reason, .. } if !stop_hook_active && !cancel.is_cancelled() => {
+            Some(Event::StopBlocked { work: reporter.work, text: reason, repair: false })
+        }
+        _ => None,
+    }
 }
 
 /// Why the turn does not end as the model would have it.
@@ -89,7 +135,6 @@ fn repair(problem: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
-    use std::sync::Arc;
 
     #[test]
     fn an_answer_is_json_alone_or_in_one_fence() {

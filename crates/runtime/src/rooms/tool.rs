@@ -1,16 +1,20 @@
 //! Runs a call, and reports what it did.
 
 use crate::Setup;
+use crate::hooking::{self, Hooking};
 use crate::report::{Item, Reporter};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
+use windlass_hooks::{Decision, EventName, Origin, PostToolUse, ToolResponse};
 use windlass_kernel::*;
-use windlass_tools::{Entry, Reports, ToolReport, ToolRun, Workspace};
+use windlass_tools::{Entry, Reports, ToolOutput, ToolReport, ToolRun, Workspace};
 
 /// One call on its way to its tool.
 pub(crate) struct Errand {
     entry: Option<Arc<Entry>>,
+    /// Hooks that want to hear of it once it has run.
+    hooks: Option<(Hooking, Origin)>,
     call: CallId,
     input: serde_json::Value,
     plan: CallPlan,
@@ -22,7 +26,10 @@ pub(crate) struct Errand {
 
 pub(crate) fn errand(setup: &Setup, workspace: Arc<Workspace>, state: &State, id: &CallId) -> Errand {
     let call = state.call(id);
+    let name = call.map_or("", |call| &call.name);
+    let hooking = setup.hooking.as_ref().filter(|hooking| hooking.wants(EventName::PostToolUse, name));
     Errand {
+        hooks: hooking.map(|hooking| (hooking.clone(), hooking::origin(workspace.session, state))),
         entry: call.and_then(|call| setup.tools.get(&call.name)),
         call: id.clone(),
         input: call.map(|call| call.input.clone()).unwrap_or_default(),
@@ -51,7 +58,7 @@ fn idempotency_key(session: SessionId, call: &CallId) -> String {
 
 pub(crate) async fn run(errand: Errand, cancel: CancellationToken, reporter: Reporter) {
     let began = Instant::now();
-    let Errand { entry, call, input, plan, workspace, key, seen, aborts_siblings } = errand;
+    let Errand { entry, hooks, call, input, plan, workspace, key, seen, aborts_siblings } = errand;
     let Some(entry) = entry else {
         // It was there when the call was judged, and has been taken away since.
         let text = "the tool was removed before the call could run";
@@ -62,11 +69,18 @@ pub(crate) async fn run(errand: Errand, cancel: CancellationToken, reporter: Rep
         call: call.clone(),
         idempotency_key: key.clone(),
         cancel,
+        paths: plan.paths.clone(),
         seen,
         reports: reports(&reporter, call.clone(), plan, key),
     };
+    let told = hooks.is_some().then(|| (input.clone(), run.cancel.clone()));
     let done = windlass_tools::run(&entry, input, run).await;
-    let output = done.output;
+    let took_ms = began.elapsed().as_millis() as u64;
+    let mut output = done.output;
+    if let (Some((hooking, origin)), Some((input, cancel))) = (hooks, told) {
+        let said = after(&hooking, &origin, &entry, &call, input, &output, &cancel, &reporter).await;
+        output.blocks.extend(said.map(ContentBlock::text));
+    }
     let event = Event::ToolFinished(Box::new(ToolFinished {
         work: reporter.work,
         call,
@@ -76,9 +90,40 @@ pub(crate) async fn run(errand: Errand, cancel: CancellationToken, reporter: Rep
         output: output.output,
         files: output.files,
         aborts_siblings: aborts_siblings && done.outcome == Outcome::Error,
-        took_ms: began.elapsed().as_millis() as u64,
+        took_ms,
     }));
     reporter.send(vec![Item::Fact(event)], output.blobs).await;
+}
+
+/// What hooks have the model told of a call that has run.
+#[allow(clippy::too_many_arguments)]
+async fn after(
+    hooking: &Hooking,
+    origin: &Origin,
+    entry: &Entry,
+    call: &CallId,
+    input: serde_json::Value,
+    output: &ToolOutput,
+    cancel: &CancellationToken,
+    reporter: &Reporter,
+) -> Option<String> {
+    let text = text_of(&output.blocks);
+    let tool_response = ToolResponse { text, is_error: output.is_error, value: output.value.clone() };
+    let event = windlass_hooks::Event::PostToolUse(PostToolUse {
+        tool_name: entry.name().to_owned(),
+        tool_input: input,
+        tool_response,
+        tool_use_id: call.to_string(),
+    });
+    let (outcome, facts) = hooking.ask(event, origin, cancel).await;
+    let stop = hooking::stopped(&outcome.decision).filter(|_| !cancel.is_cancelled());
+    reporter.send(facts.into_iter().chain(stop).map(Item::Fact).collect(), vec![]).await;
+    let blocked = match &outcome.decision {
+        Decision::Block { hook, reason } => Some(format!("The hook `{hook}` says of this call: {reason}")),
+        _ => None,
+    };
+    let texts: Vec<String> = blocked.into_iter().chain(hooking::context(&outcome)).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
 /// The end of a call that somebody else tells of.
