@@ -2,6 +2,7 @@
 
 use crate::exit;
 use crate::keys::{EFFORTS, MAX_PAGE_BYTES};
+use crate::trust_command;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -186,7 +187,7 @@ pub enum Noun {
         verb: PolicyVerb,
     },
     /// Look at what this folder brings (.windlass, git settings that run programs), and trust it
-    Trust(TrustWish),
+    Trust(trust_command::Wish),
     /// Fetch a page behind the checks of the web_fetch tool
     Fetch(PageWish),
     /// List models, ask the providers for new ones, or try one out
@@ -260,17 +261,6 @@ pub struct PageWish {
     /// The source as it is, not as Markdown
     #[arg(long)]
     pub raw: bool,
-}
-
-/// What is to be done about the trust of this folder.
-#[derive(Clone, Debug, Args)]
-pub struct TrustWish {
-    /// Only show what it brings, or what changed since it was trusted
-    #[arg(long, conflicts_with_all = ["revoke", "yes"])]
-    pub show: bool,
-    /// Take the trust back
-    #[arg(long)]
-    pub revoke: bool,
 }
 
 /// What the scripted model plays.

@@ -111,13 +111,6 @@ impl Value {
         }
     }
 
-    pub fn as_tables(&self) -> Option<&[serde_json::Value]> {
-        match self {
-            Value::Tables(tables) => Some(tables),
-            _ => None,
-        }
-    }
-
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Value::Number(number) => Some(*number),
@@ -385,7 +378,7 @@ mod tests {
             1 | max_turns = "many"
         "#);
         insta::assert_snapshot!(error("permission_mode = 'yolo'", Owner::User), @r#"
-        config.toml:1: `permission_mode` (what may be done unasked) wants one of "default", "accept-edits", "plan", "bypass", not 'yolo'
+        config.toml:1: `permission_mode` (what may be done unasked) wants one of "default", "accept-edits", "plan", "auto", "dont-ask", "bypass", not 'yolo'
             1 | permission_mode = 'yolo'
         "#);
         assert!(error("max_turns = 0", Owner::User).contains("from 1"));

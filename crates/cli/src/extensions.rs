@@ -3,8 +3,8 @@
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::environment::Environment;
-use crate::exit::{Code, Ended, Failure};
-use crate::terminal::{harmless, print};
+use crate::exit::{Ended, Failure};
+use crate::terminal::harmless;
 use crate::trust;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,8 @@ pub use with_wasm::{Extensions, install, scaffold, told};
 #[cfg(feature = "wasm")]
 mod with_wasm {
     use super::*;
-    use crate::terminal::tell;
+    use crate::exit::Code;
+    use crate::terminal::{print, tell};
     use crate::trust_command::OF_A_CALL;
     use std::collections::BTreeSet;
     use std::fs;
@@ -256,11 +257,12 @@ mod without_wasm {
             Extensions { told: Once::new() }
         }
 
-        /// Says once that the user's own tools are not there.
-        pub fn register(&self, _tools: &Tools, environment: &Environment, _project: &ProjectTools) {
-            let own = own_folder(environment);
-            if own.is_dir() {
-                let message = format!("windlass: the tools in {} are not loaded: {LACKS}", own.display());
+        /// Says once that tools which could be loaded are not there.
+        pub fn register(&self, _tools: &Tools, environment: &Environment, project: &ProjectTools) {
+            let trusted = project.trusted.map(|_| project_folder(project.folder));
+            let mut folders = [trusted, Some(own_folder(environment))].into_iter().flatten();
+            if let Some(folder) = folders.find(|folder| folder.is_dir()) {
+                let message = format!("windlass: the tools in {} are not loaded: {LACKS}", folder.display());
                 self.told.call_once(|| tell(&harmless(&message)));
             }
         }

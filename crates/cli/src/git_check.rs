@@ -80,3 +80,33 @@ pub fn calm(variables: &mut BTreeMap<String, String>) {
         variables.insert(name, value);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn git_looks_where_it_is_told_to_and_nowhere_else() {
+        let check = GitCheck { trusted: BTreeSet::new(), home: Some("/home/ada".into()) };
+        let folders = |command: &str| -> Vec<Option<PathBuf>> {
+            let deeds = deed::read(command, "/w").deeds;
+            deeds.iter().filter(|deed| is_git(deed)).map(|deed| check.folder(deed)).collect()
+        };
+        let at = |folder: &str| vec![Some(PathBuf::from(folder))];
+        assert_eq!(folders("git status"), at("/w"));
+        assert_eq!(folders("ls && g\"i\"t diff | cat"), at("/w"));
+        assert_eq!(folders("cd a && git -C b --no-pager -C c log"), at("/w/a/b/c"));
+        assert_eq!(folders("git diff -C b"), at("/w"));
+        assert_eq!(folders("timeout 5 /usr/bin/git -C a log"), at("/w/a"));
+        assert_eq!(folders("git -C $X log"), [None]);
+        assert_eq!(folders("gitk; echo git"), []);
+    }
+
+    #[test]
+    fn what_git_was_told_before_stays() {
+        let mut variables = BTreeMap::from([("GIT_CONFIG_COUNT".to_owned(), "2".to_owned())]);
+        calm(&mut variables);
+        assert_eq!(variables["GIT_CONFIG_COUNT"], "3");
+        assert_eq!((&*variables["GIT_CONFIG_KEY_2"], &*variables["GIT_CONFIG_VALUE_2"]), ("core.fsmonitor", "false"));
+    }
+}

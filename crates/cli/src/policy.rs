@@ -164,6 +164,7 @@ pub async fn replay(desk: &Desk, session: &str, as_json: bool) -> Ended {
 
 fn judged_again(desk: &Desk, records: &[Record]) -> Vec<Then> {
     let mut uses: BTreeMap<CallId, (String, Value)> = BTreeMap::new();
+    let said = desk.settings.config.get("permission_mode").is_some_and(|entry| entry.source.starts_with("--"));
     let (mut mode, mut cwd) = (PermissionMode::default(), String::new());
     let mut calls = vec![];
     for record in records {
@@ -176,6 +177,7 @@ fn judged_again(desk: &Desk, records: &[Record]) -> Vec<Then> {
             Event::Judged(judged) if judged.verdict != Verdict::Invalid => {
                 let Some((tool, input)) = uses.get(&judged.call) else { continue };
                 let input = judged.input.as_ref().unwrap_or(input);
+                let mode = if said { desk.settings.mode } else { mode };
                 let (plan, workspace) = (&judged.plan, &*cwd);
                 let ask = Ask { tool, input, plan, mode, workspace, interactive: true, grants: &[] };
                 let now = desk.settings.policy.decide(&ask);

@@ -1,12 +1,13 @@
 //! `windlass trust`: shows what a folder brings, or what changed of it, asks, and keeps the answer.
 
-use crate::args::{Flags, TrustWish};
+use crate::args::Flags;
 use crate::brought::{Brought, FOLDER, digest};
 use crate::environment::Environment;
 use crate::exit::{Code, Ended, Failure};
 use crate::extensions;
 use crate::terminal::{harmless, print};
 use crate::trust::{self, Known, Ledger, Trusted};
+use clap::Args;
 use similar::TextDiff;
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
@@ -18,7 +19,18 @@ const AROUND: usize = 3;
 /// Digits of a hash that are shown.
 const HASH_DIGITS: usize = 16;
 
-pub fn run(wish: &TrustWish, flags: &Flags, environment: &Environment) -> Ended {
+/// What is to be done about the trust of this folder.
+#[derive(Clone, Debug, Args)]
+pub struct Wish {
+    /// Only show what it brings, or what changed since it was trusted
+    #[arg(long, conflicts_with_all = ["revoke", "yes"])]
+    pub show: bool,
+    /// Take the trust back
+    #[arg(long)]
+    pub revoke: bool,
+}
+
+pub fn run(wish: &Wish, flags: &Flags, environment: &Environment) -> Ended {
     // The wall keeps an agent from the file itself; this only says so early, and in words.
     if !wish.show && environment.variable(OF_A_CALL).is_some() {
         let message = "trust is a person's to give: it can't be given or taken back from a command of an agent; run \

@@ -171,10 +171,12 @@ fn a_session_is_judged_again_by_todays_rules() {
     let id = stage.run(&["sessions", "--json"]).code(0);
     let sessions: Value = serde_json::from_str(&id.out).expect("sessions are JSON");
     let id = sessions[0]["id"].as_str().or(sessions[0]["session"].as_str()).expect("an id").to_owned();
-    let told = stage.run(&["policy", "replay", &id]).code(0);
+    stage.run(&["policy", "replay", &id]).code(0).out_has("then allow by mode, now the same by mode");
+    let told = stage.run(&["policy", "replay", &id, "--permission-mode", "default"]).code(0);
     told.out_has("then allow by mode, now ask by default")
         .out_has("1 calls judged, 1 would be decided otherwise today");
-    let told = stage.run(&["policy", "replay", &id, "--allow", "bash(touch:*)"]).code(0);
+    let told =
+        stage.run(&["policy", "replay", &id, "--permission-mode", "default", "--allow", "bash(touch:*)"]).code(0);
     told.out_has("then allow by mode, now the same by bash(touch:*)");
 }
 

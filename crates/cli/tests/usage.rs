@@ -68,8 +68,9 @@ fn a_mistyped_key_is_shown_with_its_line() {
 fn a_repositorys_file_can_only_tighten() {
     let stage = Stage::new(&runner("touch made.txt"));
     stage.write(".windlass/config.toml", "permission_mode = \"bypass\"\n");
-    stage.run(&["-p", "go"]).code(2).err_has("a project's file may not set `permission_mode`");
-    stage.write(".windlass/config.toml", "[rules]\ndeny = [\"bash\"]\n");
+    let told = stage.run(&["-p", "go"]).code(0).err_has("sets permission_mode, which is not in use");
+    told.err_has("windlass trust").err_has("denied");
+    stage.write(".windlass/config.toml", "[rules]\ndeny = [\"bash(touch:*)\"]\n");
     stage.run(&["-p", "go", "--yes"]).code(0).err_has("denied");
     assert!(!stage.work().join("made.txt").exists());
 }

@@ -159,7 +159,8 @@ impl Spelling {
 /// Words that need no parser: the plain ones most rules are made of.
 fn plain_words(text: &str) -> Option<Vec<Word>> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" _-./:@%+,".contains(&byte);
-    let is_word = |word: &str| word == "*" || word.bytes().all(is_plain);
+    // `[` alone is a program, which no parser takes without its end.
+    let is_word = |word: &str| matches!(word, "*" | "[" | "]") || word.bytes().all(is_plain);
     let words = text.split(' ').filter(|word| !word.is_empty());
     let word =
         |word: &str| Word { kind: if word == "*" { WordKind::Glob } else { WordKind::Known }, ..Word::known(word) };

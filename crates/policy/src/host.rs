@@ -36,8 +36,12 @@ impl HostPattern {
 }
 
 /// The host a call's `url` argument names, as a browser reads it: lower case, without a last dot, numbers as addresses.
+/// None where readers of URLs differ (a backslash, white space, control characters), and of anything but the web.
 pub(crate) fn host(input: &Value) -> Option<String> {
-    host_of(input.get("url")?.as_str()?)
+    let url = input.get("url")?.as_str()?.trim();
+    let scheme = url.split_once("://")?.0.to_ascii_lowercase();
+    let is_odd = |sign: char| sign == '\\' || sign.is_whitespace() || sign.is_control();
+    (matches!(&*scheme, "http" | "https") && !url.contains(is_odd)).then(|| host_of(url)).flatten()
 }
 
 fn host_of(url: &str) -> Option<String> {
@@ -69,6 +73,9 @@ mod tests {
         ] {
             let host = host(&json!({ "url": url })).unwrap();
             assert_eq!(HostPattern::parse(pattern).unwrap().matches(&host), expected, "{pattern} on {url}");
+        }
+        for url in ["https://docs.rs\\.evil.org/", "https://docs.rs\t.evil.org/", "ftp://docs.rs/", "https:docs.rs", ""] {
+            assert_eq!(host(&json!({ "url": url })), None, "{url:?}");
         }
         assert!(HostPattern::parse("https://docs.rs").is_err());
         assert!(HostPattern::parse("").is_err());

@@ -48,6 +48,10 @@ pub(crate) fn inside(workspace: &str, path: &str) -> Option<String> {
     if !workspace.starts_with('/') {
         return None;
     }
+    // A tool takes `~` for a name, whoever wrote it for a home: it is no reason to say yes.
+    if is_from_home(path) {
+        return None;
+    }
     let (root, path) = (absolute(workspace, ""), absolute(workspace, path));
     let rest = path.strip_prefix(root.trim_end_matches('/'))?;
     match rest.strip_prefix('/') {
@@ -57,6 +61,11 @@ pub(crate) fn inside(workspace: &str, path: &str) -> Option<String> {
     }
 }
 
+/// Whether `path` begins as what a shell takes for a home folder.
+fn is_from_home(path: &str) -> bool {
+    path == "~" || path.starts_with("~/")
+}
+
 /// Whether writing `path` would change what runs later without being asked, or what is hidden from tools. No spelling
 /// that some file system takes for the same hides a name.
 pub(crate) fn is_protected(path: &str) -> bool {
@@ -64,6 +73,11 @@ pub(crate) fn is_protected(path: &str) -> bool {
     let mut parts = path.split('/').map(|part| part.trim_end_matches(['.', ' ']));
     let is_name = |name: &str| PROTECTED_NAMES.contains(&name) || IGNORE_FILES.contains(&name);
     parts.clone().next_back().is_some_and(is_name) || parts.any(|part| PROTECTED_FOLDERS.contains(&part))
+}
+
+/// Whether a part of a path, folded, is a name that [`is_protected`] looks for.
+fn protects(part: &str) -> bool {
+    PROTECTED_NAMES.contains(&part) || PROTECTED_FOLDERS.contains(&part) || IGNORE_FILES.contains(&part)
 }
 
 /// `path` without what does not tell names apart everywhere: letter case, fullwidth forms, characters of no width.
@@ -121,11 +135,15 @@ impl PathPattern {
     }
 
     pub(crate) fn matches(&self, place: &Place, path: &str) -> bool {
-        if self.is_absolute {
-            return self.globs.is_match(absolute(place.workspace, path));
-        }
         let from = if self.from_home { place.home } else { Some(place.workspace) };
-        let path = absolute(place.workspace, path);
+        let path = match (is_from_home(path), place.home) {
+            (true, Some(home)) => absolute(home, path[1..].trim_start_matches('/')),
+            (true, None) => return false,
+            (false, _) => absolute(place.workspace, path),
+        };
+        if self.is_absolute {
+            return self.globs.is_match(path);
+        }
         from.and_then(|from| inside(from, &path)).is_some_and(|relative| self.globs.is_match(relative))
     }
 
@@ -148,10 +166,9 @@ impl PathPattern {
 
     /// Whether the rule's own text names what makes `path` protected.
     pub(crate) fn spells_protected(&self, text: &str, path: &str) -> bool {
-        let text = text.to_lowercase();
-        let parts = path.to_lowercase();
-        let named = parts.split('/').filter(|part| PROTECTED_NAMES.contains(part) || PROTECTED_FOLDERS.contains(part));
-        named.into_iter().all(|part| text.contains(part))
+        let (text, path) = (text.to_lowercase(), folded(path));
+        let mut named = path.split('/').map(|part| part.trim_end_matches(['.', ' '])).filter(|part| protects(part));
+        named.all(|part| text.contains(part))
     }
 }
 
@@ -237,6 +254,23 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_must_name_what_protects_a_file_however_it_is_spelled() {
+        for (rule, path, expected) in [
+            ("edit(.git/hooks/**)", ".git/hooks/x", true),
+            ("edit(.git/hooks/**)", ".GIT/hooks/x", true),
+            ("edit(**)", ".git/config", false),
+            ("edit(**)", ".g\u{200d}it/config", false),
+            ("edit(**)", "\u{ff0e}\u{ff47}\u{ff49}\u{ff54}/config", false),
+            ("edit(**)", ".git./config", false),
+            ("edit(**)", ".windlassignore", false),
+            ("edit(.windlassignore)", ".windlassignore", true),
+        ] {
+            let pattern = PathPattern::parse("**").unwrap();
+            assert_eq!(pattern.spells_protected(rule, path), expected, "{rule} on {path}");
+        }
+    }
+
+    #[test]
     fn a_glob_keeps_to_its_folder() {
         for (glob, path, expected) in [
             ("src/**", "src/a/b.rs", true),
@@ -253,6 +287,11 @@ mod tests {
             ("a[*].txt", "ab.txt", false),
             ("~/notes/**", "/home/ann/notes/a", true),
             ("~/notes/**", "notes/a", false),
+            ("~/notes/**", "~/notes/a", true),
+            ("**", "~/a", false),
+            ("**", "~", false),
+            ("/home/ann/**", "~/a", true),
+            ("src/**", "~/src/a", false),
         ] {
             let pattern = PathPattern::parse(glob).unwrap();
             let place = Place { workspace: "/work/app", home: Some("/home/ann") };

@@ -198,7 +198,8 @@ pub(crate) fn worst<'r, 'a>(rulings: &'r [Ruling<'a>]) -> &'r Ruling<'a> {
     let rank = |ruling: &Ruling| match ruling.verdict {
         Verdict::Deny | Verdict::Invalid => (3, false),
         Verdict::Ask => (2, ruling.always),
-        Verdict::Allow => (1, false),
+        // Of what is allowed, a written yes says more than where a file lies.
+        Verdict::Allow => (1, ruling.rule.is_some()),
     };
     let mut best = &rulings[0];
     for ruling in rulings {

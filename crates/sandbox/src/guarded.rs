@@ -36,7 +36,12 @@ pub(crate) struct Guarded {
 pub(crate) fn look(plan: &Plan) -> Guarded {
     let mut found = Found::default();
     let workspace = &plan.workspace;
-    found.fix(workspace.join(".windlass"), Shape::Folder);
+    let own = workspace.join(".windlass");
+    match plan.kind.is_full() || !plan.temp.starts_with(&own) {
+        true => found.fix(own, Shape::Folder),
+        // The session's own files live there, and must not be put back.
+        false => found.guarded.watched.push(own.join("config.toml")),
+    }
     if !workspace.join(".git").exists() && !is_git_folder(workspace) {
         found.fix(workspace.join(".git"), Shape::Folder);
     }

@@ -29,9 +29,18 @@ const MEMORY_BYTES: usize = 512 << 20;
 const FUEL: u64 = 1 << 40;
 
 /// One of the three.
+#[derive(Clone)]
 struct Boxed {
     tool: Arc<dyn Tool>,
     host: Arc<Host>,
+}
+
+/// A call that may be made.
+struct Prepared {
+    grant: Grant,
+    wanted: Bytes,
+    /// Of the file that is there.
+    mode: Option<Mode>,
 }
 
 /// What the component gives back.
@@ -97,22 +106,30 @@ impl Boxed {
         })
     }
 
-    async fn attempt(&self, input: Value, run: &ToolRun) -> Result<ToolOutput, String> {
-        // Here, before a component is asked: whether tools may know of the file, and whether it is the one judged.
-        let input = self.tool.normalise(input);
+    /// All that is looked at before the component is asked: whether tools may know of the file, whether it is the one
+    /// that was judged, and what is in it that must not be lost.
+    fn prepare(&self, input: &Value, run: &ToolRun) -> Result<Prepared, String> {
         let path = input["path"].as_str().unwrap_or_default();
-        let (named, real) = run.reach(path)?;
-        let grant = self.grant(&run.workspace, &real)?;
-        let before = Mode::of(&run.workspace, &real);
-        let wanted = self.wanted(&input, run, path, &(named, real));
+        let end = run.reach(path)?;
+        let grant = self.grant(&run.workspace, &end.1)?;
+        let mode = Mode::of(&run.workspace, &end.1);
+        let wanted = Bytes::from(self.wanted(input, run, path, &end).to_string());
+        Ok(Prepared { grant, wanted, mode })
+    }
+
+    async fn attempt(&self, input: Value, run: &ToolRun) -> Result<ToolOutput, String> {
+        let input = self.tool.normalise(input);
+        let (own, looked) = (self.clone(), run.clone());
+        let prepared = tokio::task::spawn_blocking(move || own.prepare(&input, &looked)).await;
+        let Prepared { grant, wanted, mode } = prepared.map_err(|error| error.to_string())??;
         let host = self.host.clone();
         let program = self.host.files.get(move || host.program(COMPONENT)).await?;
-        let answer = match program.run(grant, Bytes::from(wanted.to_string()), &run.cancel).await {
+        let answer = match program.run(grant, wanted, &run.cancel).await {
             Ended::Well(answer) => answer,
             Ended::Badly(why) => return Err(format!("{}: {why}", self.tool.name())),
         };
         let answer: Answer = serde_json::from_slice(&answer).map_err(|error| format!("the component said: {error}"))?;
-        if let Some(mode) = before.filter(|_| answer.files.iter().any(|file| file.before != file.after)) {
+        if let Some(mode) = mode.filter(|_| answer.files.iter().any(|file| file.before != file.after)) {
             mode.restore();
         }
         answer.output()

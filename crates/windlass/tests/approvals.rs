@@ -139,7 +139,9 @@ async fn a_tool_that_always_asks_is_not_answered_for_by_a_rule() {
     let (session, mut turn) = begun(&agent).await;
     let (one, asked) = question(&mut turn).await;
     let (_, _) = question(&mut turn).await;
-    send(&session, lasting(Scope::Session, "strict", &one, &asked)).await.unwrap();
+    let error = send(&session, lasting(Scope::Session, "strict", &one, &asked)).await.unwrap_err();
+    assert!(error.to_string().contains("asked every time"), "{error}");
+    send(&session, answer(&one, &asked, Decision::Allow)).await.unwrap();
     assert_eq!(waiting(&checked(&agent, &session).await), ["two"]);
 }
 

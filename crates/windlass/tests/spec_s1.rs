@@ -220,7 +220,7 @@ async fn s1_31_a_failure_names_the_step_it_happened_in_and_its_cause() {
     let failures: Vec<_> = records.iter().filter_map(|record| failure(record, &records)).collect();
     insta::assert_snapshot!(failures.join("\n"), @r#"
     {"type":"call_model"}: Transient Some(500) mock answered 500 Internal Server Error: the boiler is cold
-    {"type":"judge","call":"denied"}: Deny by bash(touch:*): the rule `bash(touch:*)` denies it; do without it or tell the person what you need
+    {"type":"judge","call":"denied"}: Deny by bash(touch:*): `touch made`: the rule `bash(touch:*)` denies it; do not try it again, do without it or tell the person what you need
     {"type":"judge","call":"wrong"}: Invalid by tool: wrong arguments for read: - `path` is missing - read has no `file` read takes: path (string, required), offset (integer), limit (integer). Call it again with these mended.
     {"type":"run_tool","call":"fails"}: Error [no output] [exit code 3]
     {"type":"compact"}: there is no place to cut: the newest messages are kept as they are

@@ -23,7 +23,8 @@ fn built_on(package: &str) -> Vec<String> {
 
 #[test]
 fn s4_01_the_layers_know_only_what_lies_below_them() {
-    assert_eq!(built_on("tools"), ["windlass-kernel"], "tools know neither the loop nor who asks");
+    let below = ["windlass-kernel", "windlass-sandbox"];
+    assert_eq!(built_on("tools"), below, "tools know neither the loop nor who asks");
     let above = ["windlass", "windlass-cli"];
     for engine in ["kernel", "policy", "prompt", "llm", "store", "runtime"] {
         let below = built_on(engine);

@@ -98,7 +98,12 @@ fn subcommand(act: &mut Act, words: &[Word], sub: usize, name: &str, taken: usiz
         _ => {}
     }
     if let Some((_, why)) = SHARP.iter().find(|(own, _)| *own == name) {
-        act.sharp(sub + taken - 1, *why);
+        // What is set must be spelled, not just that something is.
+        let at =
+            if name == "config" { (sub + 1).min(words.len() - 1)..words.len() } else { sub + taken - 1..sub + taken };
+        for at in at {
+            act.sharp(at, *why);
+        }
         if matches!(name, "bisect run" | "submodule foreach") && words.len() > sub + taken {
             runs_rest(act, &words[sub + taken..]);
         }

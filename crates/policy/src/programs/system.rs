@@ -160,8 +160,11 @@ pub(super) fn judge(act: &mut Act, name: &str) -> bool {
         }
         "systemctl" | "service" => units(act, &words),
         "info" => pager(act, &words),
-        "ss" if words.iter().any(|word| word.text.starts_with("-K") || word.text.starts_with("--kill")) => {
-            act.sharp(1, "`-K` closes connections of others");
+        "ss" => {
+            let closes = |word: &Word| word.text.starts_with("-K") || word.text.starts_with("--kill");
+            if let Some(at) = words.iter().position(closes) {
+                act.sharp(at, "`-K` closes connections of others");
+            }
         }
         "objdump" | "nm" | "readelf" | "size" => act.files(FileHow::Read, &options.operands),
         _ => {}

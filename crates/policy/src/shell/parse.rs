@@ -61,14 +61,15 @@ fn add_flat(text: &str, lexed: &lex::Lexed, script: &mut Script) {
     }
 }
 
-/// The words of one simple command without assignments, redirections or anything to be computed; none if it is more.
+/// The words of one simple command without assignments, redirections or anything to be computed; none if it is more. A
+/// pattern is a word.
 pub fn words(text: &str) -> Option<Vec<Word>> {
     let script = script(text);
     let [command] = &script.commands[..] else { return None };
     let bare = command.assignments.is_empty() && command.redirects.is_empty() && command.depth == 0;
     let plain = bare && script.doubts.is_empty() && command.input == super::Input::Inherited;
     let whole = text.trim_matches([' ', '\t', '\n']) == &text[command.span.clone()];
-    let known = !command.words.is_empty() && command.words.iter().all(|word| word.kind == WordKind::Known);
+    let known = !command.words.is_empty() && command.words.iter().all(|word| word.kind != WordKind::Unknown);
     // The keyword is no word of the command.
     let timed = known && text.split_whitespace().next() == Some("time") && command.words[0].text != "time";
     (plain && whole && known && !timed).then(|| command.words.clone())

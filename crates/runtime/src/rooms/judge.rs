@@ -191,7 +191,8 @@ fn weigh(setup: &Setup, state: &State, tool: &dyn Tool, planned: &Planned, hooks
     };
     let opinion = by_hooks(setup.policy.decide(&ask), hooks, setup.interactive);
     let by_rule = matches!(&*opinion.stage, "rule" | "grant");
-    let wanted = match tool.confirm(&planned.input) {
+    let wish = tool.confirm(&planned.input);
+    let wanted = match wish {
         Confirm::AsPolicySays => false,
         Confirm::UnlessRuled => !by_rule && state.mode != PermissionMode::Bypass,
         Confirm::Always => true,
@@ -200,7 +201,7 @@ fn weigh(setup: &Setup, state: &State, tool: &dyn Tool, planned: &Planned, hooks
         return opinion;
     }
     let is_there = setup.interactive && state.mode != PermissionMode::DontAsk;
-    if is_there { asks(tool) } else { nobody_there(tool) }
+    if is_there { asks(tool, wish) } else { nobody_there(tool) }
 }
 
 /// A hook's yes satisfies an ask, and its ask stands beside the rules'; a no of the policy stands.
@@ -218,9 +219,9 @@ fn by_hooks(opinion: Opinion, hooks: &Decision, interactive: bool) -> Opinion {
     }
 }
 
-fn asks(tool: &dyn Tool) -> Opinion {
+fn asks(tool: &dyn Tool, wish: Confirm) -> Opinion {
     let reason = format!("{} asks before it acts", tool.name());
-    Opinion { always_ask: true, ..Opinion::new(Verdict::Ask, "confirm", reason) }
+    Opinion { always_ask: wish == Confirm::Always, ..Opinion::new(Verdict::Ask, "confirm", reason) }
 }
 
 fn nobody_there(tool: &dyn Tool) -> Opinion {
