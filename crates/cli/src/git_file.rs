@@ -51,7 +51,7 @@ fn head(signs: &mut Peekable<Chars>) -> Option<String> {
     let mut name = String::new();
     loop {
         match signs.next()? {
-            ']' => return Some(name),
+            ']' => return (!name.is_empty()).then_some(name),
             ' ' | '\t' | '\r' => break,
             sign if sign.is_ascii_alphanumeric() || matches!(sign, '-' | '.') => name.push(sign.to_ascii_lowercase()),
             _ => return None,
@@ -150,6 +150,7 @@ mod tests {
             "[diff \"a\nb\"]\nx = 1\n",
             "[include]\npath = ../evil",
             "[core] ; [diff]\nexternal = x\n",
+            "[core]\n[]\n",
         ] {
             assert_eq!(by_us(text), by_git(text), "{text:?}");
         }

@@ -56,8 +56,10 @@ pub type Told = String;
 
 /// What git would run in `folder` besides itself, by the repository's own settings.
 pub fn running(folder: &Path) -> Vec<Told> {
+    // Git goes up from where the folder really is, and not along the links that lead there.
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let mut told = vec![];
-    for dir in git_dirs(folder, &mut told) {
+    for dir in git_dirs(&folder, &mut told) {
         of_repository(&dir, &mut told, 0);
     }
     told.sort();
@@ -283,6 +285,8 @@ mod tests {
             let told = running(&at(folder));
             assert!(told.len() == 1 && told[0].starts_with("diff.external = evil ("), "{folder}: {told:?}");
         }
+        std::os::unix::fs::symlink("tree/below", at("link")).unwrap();
+        assert_eq!(running(&at("link")), running(&at("tree")));
         fs::rename(at("bare"), at(" bare ")).unwrap();
         fs::write(at("tree/.git"), "gitdir: ../ bare \n").unwrap();
         assert_eq!(running(&at("tree")).len(), 1);

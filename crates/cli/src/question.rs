@@ -63,7 +63,7 @@ impl Waiting {
         let (Some(rule), Some(covers)) = (self.question.proposed.first(), self.question.covers.first()) else {
             return String::new();
         };
-        format!("\n  for longer than once: {} lets run {}", harmless(rule), harmless(covers))
+        format!("\n  for longer than once: {}, which covers {}", harmless(rule), harmless(covers))
     }
 
     /// The words behind which the answer is typed.

@@ -5,7 +5,7 @@ use crate::ask::Ask;
 use crate::deed::{self, Deed, FileHow, FileUse, Reading};
 use crate::host;
 use crate::path::Place;
-use crate::places::Places;
+use crate::places::{Places, below};
 use crate::rule::FileAt;
 use crate::shell::WordKind;
 use std::cell::OnceCell;
@@ -24,6 +24,8 @@ pub(crate) struct Found {
     /// Absolute; of a pattern its folder; none: only known when it runs.
     pub path: Option<String>,
     pub and_below: bool,
+    /// It climbs: `..` in its name, or a folder around the workspace that a `cd` led to.
+    pub climbs: bool,
     /// As the command names it.
     pub shown: String,
 }
@@ -64,7 +66,11 @@ impl<'a> Call<'a> {
             WordKind::Unknown => (None, false),
         };
         let and_below = is_glob || file.how == FileHow::Delete || file.how == FileHow::Read && sweeps(deed);
-        Found { how: file.how, path, and_below, shown: word.text.clone() }
+        let is_relative = !word.tilde && !word.text.starts_with('/');
+        let around = |folder: &String| folder != self.ask.workspace && below(self.ask.workspace, folder);
+        let climbs =
+            word.text.split('/').any(|part| part == "..") || is_relative && deed.folder.as_ref().is_some_and(around);
+        Found { how: file.how, path, and_below, climbs, shown: word.text.clone() }
     }
 }
 

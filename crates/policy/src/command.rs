@@ -54,7 +54,19 @@ impl CommandPattern {
     /// Whether `deed` is surely meant: all its words are known, and those that write or run others are spelled.
     pub(crate) fn covers(&self, deed: &Deed) -> bool {
         self.covers_words(&deed.argv) && deed.sharp.iter().all(|sharp| self.spells(&deed.argv[sharp.at]))
-            || self.is_literal() && deed.written.iter().any(|words| self.covers_words(words))
+            || deed.written.iter().any(|words| self.covers_wrapped(deed, words))
+            || as_test(&deed.argv).is_some_and(|words| self.covers_words(&words))
+    }
+
+    /// Whether the pattern means the command with its wrapper in front: all of it, or the wrapper and the program.
+    fn covers_wrapped(&self, deed: &Deed, words: &[Word]) -> bool {
+        if self.is_literal() {
+            return self.covers_words(words);
+        }
+        let Some(front) = words.strip_suffix(&deed.argv[..]) else { return false };
+        let spelled = self.0.iter().take_while(|part| matches!(part, Part::Is(Spelling::Word(_)))).count();
+        let sharp = deed.sharp.iter().all(|sharp| self.spells(&deed.argv[sharp.at]));
+        !front.is_empty() && spelled > front.len() && sharp && self.covers_words(words)
     }
 
     fn covers_words(&self, words: &[Word]) -> bool {
@@ -154,6 +166,13 @@ impl Spelling {
         let back = word.text.rsplit(is_sign).next().unwrap_or_default();
         own.starts_with(front) && own.ends_with(back)
     }
+}
+
+/// `[ a ]` as `test a`.
+fn as_test(words: &[Word]) -> Option<Vec<Word>> {
+    let [first, inner @ .., last] = words else { return None };
+    let is_test = first.value() == Some("[") && last.value() == Some("]");
+    is_test.then(|| [&[Word::known("test")], inner].concat())
 }
 
 /// Words that need no parser: the plain ones most rules are made of.

@@ -36,12 +36,17 @@ impl HostPattern {
 }
 
 /// The host a call's `url` argument names, as a browser reads it: lower case, without a last dot, numbers as addresses.
-/// None where readers of URLs differ (a backslash, white space, control characters), and of anything but the web.
 pub(crate) fn host(input: &Value) -> Option<String> {
-    let url = input.get("url")?.as_str()?.trim();
-    let scheme = url.split_once("://")?.0.to_ascii_lowercase();
+    host_of(input.get("url")?.as_str()?)
+}
+
+/// Whether every reader of the call's URL sees the same host: it is one of the web, without a backslash, white space or
+/// control characters.
+pub(crate) fn is_plain(input: &Value) -> bool {
+    let Some(url) = input.get("url").and_then(Value::as_str) else { return false };
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     let is_odd = |sign: char| sign == '\\' || sign.is_whitespace() || sign.is_control();
-    (matches!(&*scheme, "http" | "https") && !url.contains(is_odd)).then(|| host_of(url)).flatten()
+    scheme.is_some_and(|scheme| matches!(&*scheme, "http" | "https")) && !url.trim().contains(is_odd)
 }
 
 fn host_of(url: &str) -> Option<String> {
@@ -74,9 +79,11 @@ mod tests {
             let host = host(&json!({ "url": url })).unwrap();
             assert_eq!(HostPattern::parse(pattern).unwrap().matches(&host), expected, "{pattern} on {url}");
         }
-        for url in ["https://docs.rs\\.evil.org/", "https://docs.rs\t.evil.org/", "ftp://docs.rs/", "https:docs.rs", ""] {
-            assert_eq!(host(&json!({ "url": url })), None, "{url:?}");
+        for url in ["https://docs.rs\\.evil.org/", "https://docs.rs\t.evil.org/", "ftp://docs.rs/", "https:docs.rs", ""]
+        {
+            assert!(!is_plain(&json!({ "url": url })), "{url:?}");
         }
+        assert!(is_plain(&json!({ "url": "https://docs.rs/x?y#z" })));
         assert!(HostPattern::parse("https://docs.rs").is_err());
         assert!(HostPattern::parse("").is_err());
     }

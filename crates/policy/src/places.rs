@@ -50,7 +50,17 @@ impl Places {
         }
     }
 
-    /// Whether commands may write at `path` as they may in the workspace.
+    /// Whether commands may write at `path` as they may in the workspace: not beside a workspace that is temporary, too.
+    pub(crate) fn is_scratch(&self, workspace: &str, path: &str) -> bool {
+        let first = |path: &str, folder: &str| {
+            let rest = path.strip_prefix(folder).filter(|rest| rest.starts_with('/'))?;
+            rest.split('/').nth(1).map(str::to_owned)
+        };
+        let beside = |folder: &String| first(path, folder).is_some_and(|own| first(workspace, folder) == Some(own));
+        self.is_temporary(path) && !self.temporary.iter().any(beside)
+    }
+
+    /// Whether `path` lies in a folder for what is thrown away.
     pub(crate) fn is_temporary(&self, path: &str) -> bool {
         self.temporary.iter().any(|folder| below(path, folder) && path != folder)
     }

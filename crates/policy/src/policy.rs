@@ -85,6 +85,11 @@ impl Policy {
         &self.rules
     }
 
+    /// Some rule denies commands, or asks of them: what only shows when it runs could be meant.
+    pub(crate) fn refuses_commands(&self) -> bool {
+        self.rules.iter().any(|rule| rule.choice != Choice::Allow && rule.is_of_commands())
+    }
+
     pub(crate) fn built_in(&self) -> &[Rule] {
         if !self.with_built_in {
             return &[];

@@ -192,6 +192,11 @@ impl Rule {
         self.interactive.unwrap_or(true)
     }
 
+    /// It speaks of some commands.
+    pub(crate) fn is_of_commands(&self) -> bool {
+        matches!(self.pattern, Pattern::Command(_))
+    }
+
     /// It allows every command.
     pub(crate) fn is_bare(&self) -> bool {
         matches!(self.pattern, Pattern::Any)
@@ -242,6 +247,7 @@ impl Rule {
                 !paths.is_empty() && paths.iter().all(|path| pattern.matches(&place, path))
             }
             Pattern::Path(pattern) => paths.iter().any(|path| pattern.matches(&place, path)),
+            Pattern::Host(_) if allows && !crate::host::is_plain(ask.input) => false,
             Pattern::Host(pattern) => call.host().is_some_and(|host| pattern.matches(host)),
             Pattern::Arguments(pattern) => pattern.matches(call.arguments()),
         };

@@ -168,7 +168,9 @@ fn of_deed<'a>(policy: &'a Policy, call: &'a Call<'a>, deed: &'a Deed) -> Option
         return doubt();
     }
     match winner(&policy.rules, call, Part::Deed(deed)) {
-        Some((rule, Verdict::Allow)) if rule.is_bare() => return Some(Ruling::by(rule, Verdict::Allow, subject)),
+        Some((rule, Verdict::Allow)) if rule.is_bare() && !policy.refuses_commands() => {
+            return Some(Ruling::by(rule, Verdict::Allow, subject));
+        }
         Some((rule, Verdict::Allow)) => {
             return Some(doubt().unwrap_or_else(|| Ruling::by(rule, Verdict::Allow, subject)));
         }
@@ -177,6 +179,9 @@ fn of_deed<'a>(policy: &'a Policy, call: &'a Call<'a>, deed: &'a Deed) -> Option
     }
     if let Some(doubt) = doubt() {
         return Some(doubt);
+    }
+    if is_plain_test(deed) {
+        return Some(Ruling::new(Verdict::Allow, "shell", "`[[` only compares", subject));
     }
     if deed.reach == Reach::Looks
         && let Some((rule, Verdict::Allow)) = winner(policy.built_in(), call, Part::Deed(deed))
@@ -191,6 +196,11 @@ fn of_deed<'a>(policy: &'a Policy, call: &'a Call<'a>, deed: &'a Deed) -> Option
         None => format!("no rule allows `{}`", deed.shown),
     };
     Some(Ruling::new(Verdict::Ask, "default", reason, subject))
+}
+
+/// `[[ … ]]` is syntax of the shell, of which no rule could speak.
+fn is_plain_test(deed: &Deed) -> bool {
+    deed.reach == Reach::Looks && deed.argv.first().is_some_and(|word| word.text == "[[" && !word.quoted)
 }
 
 fn has_unknown(deed: &Deed) -> bool {
@@ -252,7 +262,7 @@ fn by_place(call: &Call, file: &Found, grant: Option<&Rule>) -> (Verdict, &'stat
             () => (Verdict::Allow, "file", "reading it is part of the command".into()),
         };
     }
-    let scratch = file.how != FileHow::Edit && call.places.is_temporary(path);
+    let scratch = file.how != FileHow::Edit && !file.climbs && call.places.is_scratch(ask.workspace, path);
     if path::is_protected(path) {
         return (Verdict::Ask, "file", format!("it writes {path}, by which code may run later"));
     }

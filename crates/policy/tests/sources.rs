@@ -201,7 +201,11 @@ fn names_of_other_clients_families_servers_and_tags_are_known() {
 
 #[test]
 fn a_deny_of_writing_a_file_means_every_way_to_write_it() {
-    let policy = policy(vec![rule("bash", Allow, 0, User), rule("edit", Allow, 0, User), rule("edit(secret/**)", Deny, 0, User)]);
+    let policy = policy(vec![
+        rule("bash", Allow, 0, User),
+        rule("edit", Allow, 0, User),
+        rule("edit(secret/**)", Deny, 0, User),
+    ]);
     for (tool, input) in [
         ("edit", json!({"path": "secret/a"})),
         ("write", json!({"path": "/work/app/secret/a"})),

@@ -207,10 +207,22 @@ fn test(act: &mut Act, name: &str) {
             && word.kind != WordKind::Unknown
             && (word.text.contains("$(") || word.text.contains('`'));
         let names_it = words[at - 1].text == "-v" || words[at - 1].text == "-R";
-        if runs || word.kind == WordKind::Unknown && (names_it || counts && name == "[[") {
+        let sums = counts && name == "[[" && !is_plain_operand(word);
+        if runs || sums || word.kind == WordKind::Unknown && names_it {
             act.doubt(format!("`{}` is computed, which may run commands", word.text));
         }
     }
+}
+
+/// A number, an operator or the end: what bash reads in a sum without looking up or running anything.
+fn is_plain_operand(word: &Word) -> bool {
+    let text = &word.text[..];
+    let number = text.strip_prefix('-').unwrap_or(text);
+    let is_sign = matches!(text, "!" | "(" | ")" | "&&" | "||" | "]]" | "==" | "=" | "!=" | "<" | ">" | "=~");
+    word.kind == WordKind::Known
+        && (is_sign
+            || text.starts_with('-') && text[1..].bytes().all(|byte| byte.is_ascii_lowercase())
+            || !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn source(act: &mut Act) {

@@ -226,9 +226,7 @@ fn what_is_not_read_for_sure_is_in_doubt() {
 fn only_one_bare_command_has_words() {
     let known = |text: &str| words(text).map(|words| words.into_iter().map(|word| word.text).collect::<Vec<_>>());
     assert_eq!(known(" git  'commit' -m\n"), Some(vec!["git".into(), "commit".into(), "-m".into()]));
-    for text in
-        ["", "a; b", "a | b", "a > f", "X=1 a", "a $x", "(a)", "a &", "! a", "time a", "a <<< b", "a # b"]
-    {
+    for text in ["", "a; b", "a | b", "a > f", "X=1 a", "a $x", "(a)", "a &", "! a", "time a", "a <<< b", "a # b"] {
         assert_eq!(known(text), None, "{text}");
     }
 }
