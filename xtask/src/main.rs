@@ -12,6 +12,7 @@ mod machine;
 mod mock;
 mod project;
 mod scan;
+mod shell;
 mod sim;
 mod spec;
 mod test;
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 /// A chore: its name, what it does, and its door.
 type Chore = (&'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 11] = [
+const CHORES: [Chore; 12] = [
     ("demo", "watch an agent change a file, without a key", demo::run),
     ("test", "set up the machine, then check everything", test::run),
     ("docs", "run the commands of the README and the guide", docs::run),
@@ -33,6 +34,7 @@ const CHORES: [Chore; 11] = [
     ("sim", "let chance at the kernel", sim::run),
     ("crash", "kill the agent at random and look what is lost", crash::run),
     ("faults", "play the model's bad days against the command", faults::run),
+    ("shell", "hold dangerous and benign calls against the policy", shell::run),
     ("walls", "try to get through the sandbox", walls::run),
     ("bench", "measure what the agent costs, beside the floor", bench::run),
     ("dist", "build the archive that is handed out", dist::run),

@@ -2,7 +2,7 @@
 
 use crate::mock::Mock;
 use crate::project::{self, Project, shown};
-use crate::{clients, crash, docs, faults, machine, sim, tidy, walls};
+use crate::{clients, crash, docs, faults, machine, shell, sim, tidy, walls};
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
@@ -27,7 +27,7 @@ const HELD: Sum = Sum { passed: 1, failed: 0 };
 
 type Stage = (&'static str, fn(&Project) -> Result<Sum>);
 
-const STAGES: [Stage; 14] = [
+const STAGES: [Stage; 15] = [
     ("set-up", set_up),
     ("formatting", formatting),
     ("clippy", clippy),
@@ -41,6 +41,7 @@ const STAGES: [Stage; 14] = [
     ("simulation", |_| sim::run(&words(&["--runs", SIM_RUNS])).map(|()| HELD)),
     ("mutants of the simulation", |_| sim::run(&words(&["--mutants"])).map(|()| HELD)),
     ("crashes", |_| crash::run(&words(&["--built", "--kills", CRASH_KILLS])).map(|()| HELD)),
+    ("shell", |_| shell::run(&words(&["--built"])).map(|()| HELD)),
     ("faults", |_| faults::run(&words(&["--built", "--failed"])).map(|()| HELD)),
 ];
 

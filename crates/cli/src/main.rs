@@ -42,6 +42,7 @@ mod mock;
 mod models;
 mod near;
 mod output;
+mod own_check;
 mod policy;
 mod policy_test;
 mod printer;

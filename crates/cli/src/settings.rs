@@ -8,6 +8,7 @@ use crate::extensions;
 use crate::git_check::GitCheck;
 use crate::kept;
 use crate::keys::Value;
+use crate::own_check::OwnCheck;
 use crate::rules;
 use crate::sandbox;
 use crate::telemetry::Wish;
@@ -71,8 +72,10 @@ impl Settings {
     pub fn load(flags: &Flags, environment: &Environment, folder: &Path) -> Result<Settings, Failure> {
         let project = Project::read(environment, folder)?;
         let config = layers(flags, environment, folder, &project)?;
-        let check = GitCheck { trusted: project.git.clone(), home: environment.variable("HOME").map(PathBuf::from) };
-        let policy = rules::policy(&config, environment)?.with_check(Arc::new(check));
+        let home = environment.variable("HOME").map(PathBuf::from);
+        let git = GitCheck { trusted: project.git.clone(), home: home.clone() };
+        let own = OwnCheck { folder: environment.config_dir.clone(), data: environment.data_dir.clone(), home };
+        let policy = rules::policy(&config, environment)?.with_check(Arc::new(git)).with_check(Arc::new(own));
         let store_path = environment.resolve(config.text("store.path").unwrap_or_default());
         let truth = |path: &str| config.get(path).and_then(|entry| entry.value.as_truth()).unwrap_or_default();
         let said = |path: &str| config.get(path).is_some_and(|entry| entry.source.starts_with("--"));

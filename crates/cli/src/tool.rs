@@ -55,7 +55,21 @@ fn line(entry: &Entry, grants: Option<&Vec<String>>) -> String {
     harmless(&format!("{}({arguments}){off}\n    {first}\n{grants}", entry.name())).into_owned()
 }
 
+/// Runs one tool; who wants JSON gets an object also where the call was not let through.
 pub async fn run(desk: &Desk, name: &str, input: &str, as_json: bool) -> Ended {
+    let ended = by_hand(desk, name, input, as_json).await;
+    if let Err(failure) = &ended
+        && as_json
+        && failure.code != Code::Usage
+    {
+        let outcome = if failure.code == Code::Denied { Outcome::Denied } else { Outcome::Error };
+        let object = json!({ "outcome": outcome, "text": failure.message, "value": null, "files": [] });
+        print_json(&format!("{object}\n"));
+    }
+    ended
+}
+
+async fn by_hand(desk: &Desk, name: &str, input: &str, as_json: bool) -> Ended {
     let input: Value = serde_json::from_str(input).map_err(|error| {
         Failure::usage(format!(
             "{input}: it is no JSON ({error}); write the arguments like {{\"path\": \"README.md\"}}"

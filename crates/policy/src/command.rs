@@ -1,7 +1,7 @@
 //! Patterns over commands: `words`, `words:*`, and `*` for one or more words.
 
 use crate::arguments::{Part, matches};
-use crate::deed::Deed;
+use crate::deed::{Deed, Reach};
 use crate::predicate::Fit;
 use crate::shell::{self, Word, WordKind};
 use globset::{GlobBuilder, GlobMatcher};
@@ -53,7 +53,7 @@ impl CommandPattern {
 
     /// Whether `deed` is surely meant: all its words are known, and those that write or run others are spelled.
     pub(crate) fn covers(&self, deed: &Deed) -> bool {
-        self.covers_words(&deed.argv) && deed.sharp.iter().all(|sharp| self.spells(&deed.argv[sharp.at]))
+        self.covers_argv(deed) && deed.sharp.iter().all(|sharp| self.spells(&deed.argv[sharp.at]))
             || deed.written.iter().any(|words| self.covers_wrapped(deed, words))
             || as_test(&deed.argv).is_some_and(|words| self.covers_words(&words))
     }
@@ -63,10 +63,21 @@ impl CommandPattern {
         if self.is_literal() {
             return self.covers_words(words);
         }
-        let Some(front) = words.strip_suffix(&deed.argv[..]) else { return false };
+        // `xargs` adds words behind its own.
+        let own = deed.argv.strip_suffix(&[Word { put_in: true, kind: WordKind::Unknown, ..Word::known("…") }]);
+        let Some(front) = words.strip_suffix(own.unwrap_or(&deed.argv)) else { return false };
+        let is_clear = own.is_none() || deed.reach == Reach::Looks;
         let spelled = self.0.iter().take_while(|part| matches!(part, Part::Is(Spelling::Word(_)))).count();
         let sharp = deed.sharp.iter().all(|sharp| self.spells(&deed.argv[sharp.at]));
-        !front.is_empty() && spelled > front.len() && sharp && self.covers_words(words)
+        !front.is_empty() && spelled > front.len() && sharp && is_clear && self.covers_words(words)
+    }
+
+    /// Of a command that only looks, whatever a wrapper puts in is known well enough: no option of it does more.
+    fn covers_argv(&self, deed: &Deed) -> bool {
+        let is_clear = |word: &Word| word.kind != WordKind::Unknown || word.put_in && deed.reach == Reach::Looks;
+        let words = &deed.argv;
+        words.iter().all(is_clear)
+            && matches(&self.0, words.len(), |at, want| words[at].kind == WordKind::Known && want.is(&words[at]))
     }
 
     fn covers_words(&self, words: &[Word]) -> bool {

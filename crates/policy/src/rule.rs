@@ -363,7 +363,7 @@ mod tests {
         rule `bash(a | b)`: it is not one simple command, so it could never match: write words and plain quotes only, and one rule for each command
         rule `bash($x)`: it is not one simple command, so it could never match: write words and plain quotes only, and one rule for each command
         rule `web_fetch(docs.rs)`: write the host as `web_fetch(domain:docs.rs)`; `docs.rs` is none
-        rule `bash(*x)`: it is not one simple command, so it could never match: write words and plain quotes only, and one rule for each command
+        rule `bash(*x)`: `*` stands for words after a program: name the program, or write the tool alone
         ");
     }
 

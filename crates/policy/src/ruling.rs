@@ -244,7 +244,13 @@ fn by_place(call: &Call, file: &Found, grant: Option<&Rule>) -> (Verdict, &'stat
     let built_in = grant.is_some_and(|rule| rule.source == Source::BuiltIn);
     let Some(path) = &file.path else {
         return match (file.how, bare) {
-            (FileHow::Read, _) | (_, true) => {
+            (FileHow::Read, _) if !built_in => {
+                (Verdict::Allow, "file", "the command's own rule covers its files".into())
+            }
+            (FileHow::Read, _) => {
+                (Verdict::Ask, "file", format!("it reads `{shown}`: which file that is, is only known when it runs"))
+            }
+            (_, true) => {
                 (Verdict::Allow, "file", "the command's own rule covers its files".into())
             }
             _ => (Verdict::Ask, "file", format!("it writes `{shown}`: which file that is, is only known when it runs")),

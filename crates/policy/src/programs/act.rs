@@ -92,6 +92,10 @@ impl Act<'_> {
                 Class::Run => self.sharp(taken.at, format!("`{shown}` runs another command")),
             }
         }
+        let could_harm = |at: &usize| words[*at].put_in && table.could_harm();
+        if let Some(at) = (from..words.len()).find(could_harm).filter(|_| table.open) {
+            self.sharp(at, format!("`{}` may turn out to be an option", words[at].text));
+        }
         if !table.open {
             // What ends in `.o` is no option of a program whose options are tame.
             let is_tame = |at: &&usize| table.is_tame() && ends_fixed(&words[**at]);
@@ -133,6 +137,11 @@ impl Act<'_> {
 fn ends_fixed(word: &Word) -> bool {
     let end = word.text.rsplit(['*', '?', ']', ')', '}']).next().unwrap_or_default();
     word.kind == WordKind::Glob && end.contains('.') && !word.text.contains('=')
+}
+
+/// What a wrapper puts in.
+pub(super) fn put_in(text: &str) -> Word {
+    Word { put_in: true, ..unknown(text) }
 }
 
 pub(super) fn unknown(text: &str) -> Word {

@@ -167,9 +167,20 @@ const DANGEROUS_FAMILIES: [&str; 34] = [
     "XDG_",
 ];
 
+/// Programs that show a text, or take it as it is, without running anything in turn.
+fn is_quiet(name: &str, value: &Word) -> bool {
+    let shows = matches!(name, "PAGER" | "GIT_PAGER" | "MANPAGER" | "GH_PAGER");
+    let edits = matches!(name, "EDITOR" | "VISUAL" | "GIT_EDITOR" | "GIT_SEQUENCE_EDITOR");
+    match value.value() {
+        Some("" | "cat") => shows,
+        Some("true" | ":") => edits,
+        _ => false,
+    }
+}
+
 /// Why `NAME=value` in front of a command keeps it from being known; none if it is harmless.
-pub(super) fn before_command(name: &str, _value: &Word) -> Option<String> {
-    if is_harmless(name) {
+pub(super) fn before_command(name: &str, value: &Word) -> Option<String> {
+    if is_harmless(name) || is_quiet(name, value) {
         return None;
     }
     Some(format!("`{}=` may change what the command runs or reaches", clean(name)))

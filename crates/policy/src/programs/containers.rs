@@ -14,6 +14,7 @@ const DOCKER: Table = Table {
                 --storage-opt --use-api-socket --bind --output --secret --ssh --build-context --sysctl \
                 --annotation --root --hooks-dir --rootfs --network --net --device-cgroup-rule \
                 --volume-driver",
+    flags: "-d --build --detach --force-recreate --no-build --no-cache --remove-orphans --rm",
     dares: "--privileged --oom-kill-disable --publish-all --tls",
     ..ANYTHING
 };

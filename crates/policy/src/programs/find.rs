@@ -1,6 +1,6 @@
 //! `find` and `fd`: where they look, and what they do with what they find.
 
-use super::act::{Act, Inner, unknown};
+use super::act::{Act, Inner, put_in, unknown};
 use super::options::{Class, Operands, Options, STRICT, Table, may_be_option};
 use crate::deed::{FileHow, Reach};
 use crate::shell::Word;
@@ -163,8 +163,12 @@ fn expression(act: &mut Act, words: &[Word], at: usize, starts: &[Word]) -> usiz
             at + 2
         }
         "-exec" | "-execdir" | "-ok" | "-okdir" => {
-            act.sharp(at, format!("`{text}` runs another command"));
             let end = end_of_command(words, at + 1);
+            // What it runs where it stands is judged as a command of its own, and is all that `-exec` does.
+            let is_known = end < words.len() && words.get(at + 1).is_some_and(|program| program.value().is_some());
+            if text != "-exec" || !is_known || words[at + 1].text.contains('{') {
+                act.sharp(at, format!("`{text}` runs another command"));
+            }
             run_on_found(act, &words[at + 1..end]);
             end + 1
         }
@@ -186,7 +190,11 @@ fn run_on_found(act: &mut Act, words: &[Word]) {
     if words.is_empty() {
         return;
     }
-    let found = words.iter().map(|word| if word.text.contains('{') { unknown(&word.text) } else { word.clone() });
+    let found = words.iter().map(|word| match &word.text[..] {
+        "{}" => put_in("{}"),
+        text if text.contains('{') => unknown(text),
+        _ => word.clone(),
+    });
     act.inner.push(Inner::Own(found.collect()));
 }
 

@@ -193,6 +193,12 @@ impl Table {
             && [self.runs, self.loads, self.dares, self.edits, self.writes].iter().all(|list| list.is_empty())
     }
 
+    /// Some option of it writes, runs or loads something.
+    pub(super) fn could_harm(&self) -> bool {
+        let lists = [self.runs, self.loads, self.dares, self.edits, self.writes];
+        lists.iter().any(|list| !list.is_empty()) || self.also.is_some_and(Table::could_harm)
+    }
+
     fn unlisted(&self) -> Class {
         if self.open { Class::Flag } else { Class::Unknown }
     }
@@ -330,7 +336,7 @@ impl<'a> Options<'a> {
 
 /// A part of a word is as known as the word is.
 fn part_of(word: &Word, text: &str) -> Word {
-    Word { text: text.into(), kind: word.kind, quoted: word.quoted, tilde: false }
+    Word { text: text.into(), kind: word.kind, quoted: word.quoted, ..Word::default() }
 }
 
 fn starts_option(word: &Word) -> bool {

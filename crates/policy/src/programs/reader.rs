@@ -70,7 +70,7 @@ impl Reader {
     fn script(&mut self, script: &Script, text: &str, way: &Way) -> Vec<Deed> {
         self.doubt_all(&script.doubts);
         let mut deeds = Vec::new();
-        for simple in &script.commands {
+        for simple in script.commands.iter().filter(|simple| !simple.repeats) {
             deeds.extend(self.simple(simple, text, way));
         }
         deeds

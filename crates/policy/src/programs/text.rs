@@ -195,12 +195,30 @@ pub(super) fn judge(act: &mut Act, name: &str) -> bool {
             match name {
                 "xxd" => xxd(act, &words, &options),
                 "less" | "more" | "most" | "bat" | "batcat" | "zless" | "zmore" => pager(act, &words),
-                "tree" if options.has(&["R", "o"]) => act.sharp(1, "with `-R` or `-o` it writes files"),
+                "tree" => {
+                    for taken in options.taken.iter().filter(|taken| matches!(taken.name, "R" | "o")) {
+                        act.sharp(taken.at, "with `-R` or `-o` it writes files");
+                    }
+                }
+                "grep" | "egrep" | "fgrep" | "rgrep" | "rg" | "ag" | "ack" => searches_here(act, name, &options),
                 _ => {}
             }
         }
     }
     true
+}
+
+/// Without a file, a search through folders begins where it stands; `rg` and its kin pass hidden files over unless told.
+fn searches_here(act: &mut Act, name: &str, options: &Options) {
+    let sweeps = match name {
+        "rgrep" => true,
+        "rg" | "ag" | "ack" => options.has(&[".", "u", "a", "--hidden", "--unrestricted", "--no-ignore"]),
+        _ => options.has(&["r", "R", "--recursive", "--dereference-recursive"]),
+    };
+    let given = options.has(&["e", "f", "--regexp", "--file", "--files"]);
+    if sweeps && options.operands.len() <= usize::from(!given) {
+        act.file(FileHow::Read, &Word::known("."));
+    }
 }
 
 fn uniq(act: &mut Act, words: &[Word]) {

@@ -1,6 +1,6 @@
 //! Programs that run the command in their own words.
 
-use super::act::{Act, Inner, unknown};
+use super::act::{Act, Inner, put_in, unknown};
 use super::assign;
 use super::options::{Class, LOOKS, Options, STRICT, Style, Table};
 use crate::deed::{FileHow, Reach};
@@ -199,10 +199,10 @@ fn xargs(act: &mut Act, words: &[Word]) {
     match place {
         Some(place) if !place.is_empty() => {
             for word in inner.iter_mut().filter(|word| word.text.contains(&place)) {
-                *word = unknown(&word.text);
+                *word = if word.text == place { put_in(&place) } else { unknown(&word.text) };
             }
         }
-        _ => inner.push(unknown("…")),
+        _ => inner.push(put_in("…")),
     }
     act.seen_through = true;
     act.inner.push(Inner::Own(inner));

@@ -9,6 +9,20 @@ pub(super) struct Heredoc {
     pub quoted: bool,
 }
 
+/// The text of `$(cat <<'END' … END)`, the way in which long messages are written: a quoted here-document and nothing
+/// else, so the text stands in the command.
+pub(super) fn constant(source: &str) -> Option<String> {
+    let rest = source.strip_prefix("$(cat <<'")?.strip_suffix(')')?;
+    let (end, body) = rest.split_once("'\n")?;
+    if end.is_empty() || !end.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return None;
+    }
+    let heredoc = Heredoc { end: end.into(), strips: false, quoted: true };
+    let (text_ends, line_ends) = heredoc.find_end(body, 0).ok()?;
+    // A substitution loses the line breaks at its end.
+    body[line_ends..].trim().is_empty().then(|| body[..text_ends].trim_end_matches('\n').into())
+}
+
 impl Heredoc {
     /// One that a line ends which is `word` without its quotes; with `strips`, tabs may stand before it.
     pub(super) fn ended_by(word: &str, strips: bool) -> Result<Heredoc, String> {

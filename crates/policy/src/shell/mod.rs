@@ -48,6 +48,8 @@ pub struct Simple {
     pub words: Vec<Word>,
     pub redirects: Vec<Redirect>,
     pub input: Input,
+    /// It only repeats a text that stands in the command, within a word that is known by it.
+    pub repeats: bool,
     /// It runs in a subshell, a pipe's part or a substitution: its `cd` does not outlive it. Counted in levels.
     pub depth: u32,
     /// The subshells it runs in, outermost first, each by a number of its own: two commands share a folder only where
@@ -65,6 +67,8 @@ pub struct Word {
     pub quoted: bool,
     /// It begins with an unquoted `~` or `~name` that bash would expand.
     pub tilde: bool,
+    /// Unknown, as a wrapper puts it in when it runs (`xargs`, `find -exec`): any number of whole words.
+    pub put_in: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Text to [`Script`].
 
 use super::syntax::Syntax;
-use super::{Script, Word, WordKind, agree, flat, lex, signs, walk};
+use super::{Script, Word, WordKind, agree, flat, heredoc, lex, signs, walk};
 
 /// Bytes of a command line that are parsed; a longer one is a doubt.
 pub const MAX_BYTES: usize = 64 * 1024;
@@ -32,11 +32,21 @@ fn parsed(text: &str, lexed: &lex::Lexed) -> Result<Script, String> {
     }
     let syntax = Syntax::of(text)?;
     let mut script = walk::walk(text, &syntax, lexed);
+    for command in &mut script.commands {
+        command.repeats = repeats(text, lexed, command.span.start);
+    }
     if let Some(doubt) = lexed.failure.clone().or_else(|| misread(text, &syntax, lexed)) {
         script.doubts.insert(0, doubt);
         add_flat(text, lexed, &mut script);
     }
     Ok(script)
+}
+
+/// Whether the command at `start` is the `cat` of a constant here-document that makes a quoted word.
+fn repeats(text: &str, lexed: &lex::Lexed, start: usize) -> bool {
+    let Some(at) = start.checked_sub(2) else { return false };
+    let Ok(place) = lexed.substitutions.binary_search_by_key(&at, |(start, _)| *start) else { return false };
+    heredoc::constant(&text[at..lexed.substitutions[place].1]).is_some()
 }
 
 /// Where the parser is wrong, or may be.

@@ -253,3 +253,25 @@ fn an_outline_shows_commands_and_what_runs_in_them() {
         input from a pipe
     "#);
 }
+
+#[test]
+fn a_constant_here_document_in_a_quoted_word_is_known() {
+    let known = |text: &str| {
+        let script = script(text);
+        let first = script.commands.iter().find(|command| !command.repeats)?;
+        let word = first.words.last()?;
+        (script.doubts.is_empty() && word.kind == WordKind::Known).then(|| word.text.clone())
+    };
+    let commit = "git commit -m \"$(cat <<'EOF'\nAdd `x` to $(y)\n\nMore \"words\".\nEOF\n)\"";
+    assert_eq!(known(commit).as_deref(), Some("Add `x` to $(y)\n\nMore \"words\"."));
+    for text in [
+        "git commit -m \"$(cat <<EOF\n$(touch x)\nEOF\n)\"",
+        "git commit -m $(cat <<'EOF'\na b\nEOF\n)",
+        "git commit -m \"$(cat f <<'EOF'\na\nEOF\n)\"",
+        "git commit -m \"$(cat <<'EOF'\na\nEOF\ntouch x\n)\"",
+        "git commit -m \"$(cat <<'EOF' | sh\na\nEOF\n)\"",
+        "git commit -m \"$(dog <<'EOF'\na\nEOF\n)\"",
+    ] {
+        assert_eq!(known(text), None, "{text}");
+    }
+}

@@ -1,6 +1,6 @@
 //! One word: quotes removed, braces expanded, and what is left to the shell to compute.
 
-use super::{Word, WordKind, ansi, brace};
+use super::{Word, WordKind, ansi, brace, heredoc};
 
 /// A piece of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,6 +129,10 @@ impl Reader<'_> {
         match next {
             Some('(' | '{') => {
                 let stop = self.substitution(at)?;
+                if let Some(text) = heredoc::constant(&self.text[at..stop]).filter(|_| quoted) {
+                    signs.extend(text.chars().map(Sign::Quoted));
+                    return Some(stop);
+                }
                 let name = self.text[at..stop].strip_prefix("${").and_then(|name| name.strip_suffix('}'));
                 if !self.push_bound(name.unwrap_or_default(), quoted, bound, signs) {
                     self.push_source(at, stop, signs);
