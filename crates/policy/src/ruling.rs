@@ -105,16 +105,24 @@ pub(crate) fn rulings<'a>(policy: &'a Policy, call: &'a Call<'a>) -> Vec<Ruling<
 /// Of the rules that match, the one that decides, and what: a higher source's no first, then the highest priority,
 /// then no before ask before yes. A no that only may be meant asks.
 pub(crate) fn winner<'a>(rules: &'a [Rule], call: &Call, part: Part) -> Option<(&'a Rule, Verdict)> {
-    let matching = || {
-        rules.iter().filter_map(|rule| match (rule.fit(call, part), rule.choice) {
-            (Fit::No, _) | (Fit::Maybe, Choice::Allow) => None,
-            (Fit::Maybe, Choice::Deny) => Some((rule, Verdict::Ask)),
-            _ => Some((rule, rule.verdict())),
-        })
+    let matching = rules.iter().filter_map(|rule| match (rule.fit(call, part), rule.choice) {
+        (Fit::No, _) | (Fit::Maybe, Choice::Allow) => None,
+        (Fit::Maybe, Choice::Deny) => Some((rule, Verdict::Ask)),
+        _ => Some((rule, rule.verdict())),
+    });
+    let matching: Vec<(&Rule, Verdict)> = matching.collect();
+    let highest = |choice: Choice| {
+        matching.iter().filter(|(rule, _)| rule.choice == choice).map(|(rule, _)| rule.source).min()
     };
-    let highest_no = matching().filter(|(rule, _)| rule.choice == Choice::Deny).map(|(rule, _)| rule.source).min();
+    let (no, every_time) = (highest(Choice::Deny), highest(Choice::AlwaysAsk));
+    // Neither a higher source's no nor what it wants asked every time is displaced by less from below.
     let stands = |(rule, _): &(&Rule, Verdict)| {
-        rule.choice == Choice::Deny || highest_no.is_none_or(|source| source >= rule.source)
+        let yields = |source: Option<Source>| source.is_none_or(|source| source >= rule.source);
+        match rule.choice {
+            Choice::Deny => true,
+            Choice::AlwaysAsk => yields(no),
+            Choice::Allow | Choice::Ask => yields(no) && yields(every_time),
+        }
     };
     let rank = |verdict: Verdict| match verdict {
         Verdict::Deny | Verdict::Invalid => 2,
@@ -123,7 +131,7 @@ pub(crate) fn winner<'a>(rules: &'a [Rule], call: &Call, part: Part) -> Option<(
     };
     // Of equals the one written first.
     let key = |(rule, verdict): &(&Rule, Verdict)| (rule.priority, rank(*verdict), rule.choice == Choice::AlwaysAsk);
-    matching().filter(stands).fold(None, |best: Option<(&Rule, Verdict)>, next| match best {
+    matching.iter().copied().filter(stands).fold(None, |best: Option<(&Rule, Verdict)>, next| match best {
         Some(best) if key(&best) >= key(&next) => Some(best),
         _ => Some(next),
     })

@@ -31,7 +31,8 @@ fn run_in_bash(texts: &[String]) -> Vec<Vec<Vec<String>>> {
     let mut bash = Command::new("bash")
         .args(["--norc", "--noprofile", "-c", TELL])
         .env_clear()
-        .env("HOME", "/nowhere")
+        // Below a folder that is not there: a random line must not be able to write to it.
+        .env("HOME", "/nowhere/home")
         .env("LC_ALL", "C.UTF-8")
         .current_dir(&folder)
         .stdin(Stdio::piped())

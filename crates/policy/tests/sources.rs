@@ -80,6 +80,17 @@ fn what_is_asked_every_time_no_answer_and_no_mode_satisfies() {
 }
 
 #[test]
+fn what_a_higher_source_wants_asked_every_time_is_not_displaced_from_below() {
+    for (choice, verdict, always) in
+        [(Allow, Verdict::Ask, true), (Choice::Ask, Verdict::Ask, true), (Deny, Verdict::Deny, false)]
+    {
+        let rules = vec![rule("bash(make:*)", AlwaysAsk, 0, User), rule("bash(make:*)", choice, 50, Project)];
+        let opinion = bash(&policy(rules), "make");
+        assert_eq!((opinion.verdict, opinion.always_ask), (verdict, always), "{choice:?} from below");
+    }
+}
+
+#[test]
 fn an_answer_satisfies_asks_and_overrides_no_deny() {
     let asks = policy(vec![rule("bash(make:*)", Choice::Ask, 9, Managed)]).with_answer("bash(make:*)").unwrap();
     assert_eq!((bash(&asks, "make").verdict, &*bash(&asks, "make").stage), (Verdict::Allow, "grant"));

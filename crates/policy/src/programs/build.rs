@@ -3,7 +3,7 @@
 
 use super::act::{Act, Inner};
 use super::build_tables::TABLES;
-use super::options::Options;
+use super::options::{Options, Taken};
 use crate::deed::{FileHow, Reach};
 use crate::shell::Word;
 
@@ -31,7 +31,18 @@ fn by_program(act: &mut Act, words: &[Word], options: &Options, name: &str) {
         "cargo" | "cross" => toolchain(act, words, options),
         "npm" | "pnpm" | "yarn" => packages(act, words, options, name),
         "cmake" | "gradle" | "gradlew" | "mvn" | "mvnw" => definitions(act, words),
-        "rustc" => linked(act, options, &["C", "--codegen"], &["link", "plugin", "profile"]),
+        "pytest" | "py.test" => {
+            let leaves_out = |taken: &&Taken| taken.value.as_ref().is_some_and(|value| value.text.starts_with("no:"));
+            for taken in options.taken.iter().filter(|taken| taken.name == "p").filter(leaves_out) {
+                act.deed.sharp.retain(|sharp| sharp.at != taken.at);
+            }
+        }
+        "rustc" => {
+            linked(act, options, &["C", "--codegen"], &["link", "plugin", "profile"]);
+            for (at, word) in words.iter().enumerate().filter(|(_, word)| word.text.starts_with('@')) {
+                act.sharp(at, format!("`{}` brings options of its own", word.text));
+            }
+        }
         "rails" | "mix" | "rake" => {
             let runs =
                 |at: &usize| matches!(&words[*at].text[..], "runner" | "r" | "eval" | "console" | "c" | "dbconsole");
@@ -230,6 +241,14 @@ fn packages(act: &mut Act, words: &[Word], options: &Options, name: &str) {
     if looks.contains(&&words[first].text[..]) && act.deed.sharp.is_empty() {
         act.deed.net = true;
         act.deed.reach = Reach::Looks;
+    }
+    let changes = matches!(&words[first].text[..], "install" | "i" | "add" | "link" | "ln" | "update" | "up" | "uninstall");
+    let is_global = |word: &Word| matches!(&word.text[..], "-g" | "--global") || word.text == "--location=global";
+    if let Some(at) = words.iter().position(is_global).filter(|_| changes) {
+        act.sharp(at, "it changes what is installed for all projects");
+    }
+    if words[first].text == "global" {
+        act.sharp(first, "it changes what is installed for all projects");
     }
     if matches!(&words[first].text[..], "pkg" | "set-script" | "explore" | "edit") {
         act.sharp(first, "it changes what scripts run, or runs a command");

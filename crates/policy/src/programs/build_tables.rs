@@ -184,6 +184,7 @@ pub(super) const TABLES: [Table; 33] = [
     },
     Table {
         names: "npx,uvx,bunx,pnpx,dlx,yarnpkg,tldr,degit,create-react-app",
+        style: Style::First,
         loads: "-cp --call --package --from --with --index-url --shell --node-options --script-shell \
                 --registry --node-arg",
         ..ANYTHING

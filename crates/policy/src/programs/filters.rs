@@ -35,8 +35,7 @@ const JQ: Table = Table {
                 --tab --stream --seq --stream-errors --raw-output0 --unbuffered --version --help --args \
                 --jsonargs -h",
     values: "--indent",
-    reads: "-f --from-file",
-    loads: "-L --library-path --run-tests --arg --argjson --slurpfile --rawfile --argfile",
+    loads: "-fL --from-file --library-path --run-tests --arg --argjson --slurpfile --rawfile --argfile",
     ..STRICT
 };
 
@@ -104,12 +103,12 @@ fn awk(act: &mut Act, words: &[Word]) {
 
 fn yq(act: &mut Act, words: &[Word]) {
     const YQ: Table = Table {
-        flags: "-iCMnNPrejvVhysSt --inplace --in-place --colors --no-colors --null-input --no-doc \
+        flags: "-iCMnNPrejvVhySt --inplace --in-place --colors --no-colors --null-input --no-doc \
                 --prettyPrint --raw-output --exit-status --unwrapScalar --version --help --tojson --slurp \
                 --verbose",
         values: "-opI --output-format --input-format --indent --front-matter --arg",
         maybe: "--xml-attribute-prefix",
-        loads: "-f --from-file --split-exp --split-exp-file",
+        loads: "-fs --from-file --split-exp --split-exp-file",
         ..STRICT
     };
     let first = 1 + usize::from(matches!(act.text(1), "e" | "eval" | "ea" | "eval-all"));

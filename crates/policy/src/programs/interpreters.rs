@@ -223,6 +223,10 @@ fn database(act: &mut Act, words: &[Word]) {
         ];
         if text.starts_with('.') && !text.starts_with("./") && !text.starts_with("../")
             || text.contains("\n.")
+            || text.split([';', '\n']).any(|part| {
+                let first = part.split_whitespace().next().unwrap_or_default();
+                at > 1 && matches!(first, "system" | "source" | "tee" | "pager" | "edit" | "nopager")
+            })
             || dares.iter().any(|dare| text.contains(dare))
         {
             act.sharp(at, format!("`{}` may write files or run commands", word.text));

@@ -22,6 +22,7 @@ mod net;
 mod options;
 mod place;
 mod reader;
+mod runners;
 mod system;
 mod text;
 mod wrappers;

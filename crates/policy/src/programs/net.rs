@@ -3,7 +3,7 @@
 use super::act::Act;
 use super::options::{ANYTHING, Options, STRICT, Style, Table};
 use crate::deed::{FileHow, Reach};
-use crate::shell::Word;
+use crate::shell::{Input, Word};
 
 const NET: Table = Table { net: true, ..STRICT };
 
@@ -57,8 +57,8 @@ const WGET: Table = Table {
                 --method --include-directories --exclude-directories --default-page --report-speed \
                 --secure-protocol --bind-address --follow-tags --ignore-tags --prefer-family",
     reads: "--ca-certificate --ca-directory",
-    writes: "-OP --output-document --directory-prefix",
-    edits: "-oa --output-file --append-output --save-cookies --warc-file --warc-cdx --hsts-file \
+    writes: "-P --directory-prefix",
+    edits: "-Ooa --output-document --output-file --append-output --save-cookies --warc-file --warc-cdx --hsts-file \
                 --save-headers --rejected-log",
     loads: "-ieB --input-file --execute --config --post-data --post-file --body-data --body-file \
                 --load-cookies --password --http-password --certificate --private-key --base --warc-header \
@@ -81,7 +81,7 @@ const SSH: Table = Table {
 };
 
 /// Those that only ask others; what is not listed is not granted by a wildcard.
-const TABLES: [Table; 15] = [
+const TABLES: [Table; 16] = [
     Table { names: "tcpdump,tshark", net: true, edits: "-w", loads: "-zXFKLr", ..ANYTHING },
     Table {
         names: "nmap",
@@ -150,7 +150,14 @@ const TABLES: [Table; 15] = [
         ..ANYTHING
     },
     Table {
-        names: "ssh-keygen,ssh-add,gpg,gpg2,age,sops,pass,op,vault,keytool,certbot,security,secret-tool",
+        names: "gpg,gpg2",
+        edits: "-o --output --logger-file --status-file --attribute-file",
+        loads: "--exec-path --photo-viewer --agent-program --dirmngr-program --pinentry-program --homedir --options \
+                --load-extension --keyserver-options",
+        ..ANYTHING
+    },
+    Table {
+        names: "ssh-keygen,ssh-add,age,sops,pass,op,vault,keytool,certbot,security,secret-tool",
         ..ANYTHING
     },
     Table { names: "ssh-keyscan", flags: "-46cDHv", values: "-pTtO", reads: "-f", ..NET },
@@ -250,7 +257,8 @@ fn wget(act: &mut Act, words: &[Word]) {
         }
     }
     if !options.has(&["O", "P", "--output-document", "--directory-prefix", "--spider"]) {
-        act.file(FileHow::Write, &Word::known("."));
+        // The server may choose the name.
+        act.file(FileHow::Edit, &Word::known("."));
     }
     for at in &options.operands {
         if is_odd_address(&words[*at].text) {
@@ -266,7 +274,7 @@ fn ssh(act: &mut Act, words: &[Word]) {
         act.deed.reach = Reach::Looks;
         return;
     }
-    if options.operands.len() > 1 {
+    if options.operands.len() > 1 || !matches!(act.input, Input::Inherited) {
         act.doubt("it runs a command on another machine");
     }
 }

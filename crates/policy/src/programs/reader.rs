@@ -4,7 +4,7 @@ use super::act::{Act, Inner};
 use super::place::{Place, join};
 use super::wrappers;
 use super::{
-    archives, assign, build, builtins, containers, files, filters, find, git, interpreters, net, system, text,
+    archives, assign, build, builtins, containers, files, filters, find, git, interpreters, net, runners, system, text,
 };
 use crate::deed::{Deed, FileHow, FileUse, Reach, Reading, Sharp};
 use crate::shell::{self, Input, Redirect, RedirectKind, Script, Simple, Word, WordKind};
@@ -241,6 +241,7 @@ fn judge(act: &mut Act) {
         name = if SYSTEM_FOLDERS.contains(&folder) { base } else { "" };
     }
     FAMILIES.iter().any(|family| family(act, name));
+    runners::see(act, name);
     if act.deed.reach == Reach::Anything
         && let Some(outside) = act.place.outside()
         && !act.seen_through
@@ -285,6 +286,9 @@ fn fold(deed: &mut Deed, part: Deed, from: usize) {
     }
     if !fits {
         deed.sharp.push(Sharp { at: from, why: format!("it runs `{}` in turn", part.shown) });
+    }
+    if part.files.iter().any(|file| file.how != FileHow::Read) {
+        deed.sharp.push(Sharp { at: from, why: format!("`{}` changes files", part.shown) });
     }
     deed.also.push(part.argv);
     for spelled in part.also {

@@ -23,6 +23,9 @@ const RUNNERS: [(&str, &str); 13] = [
     ("gh", "extension exec,codespace ssh"),
 ];
 
+/// Words that mean something with nothing named behind them.
+const ALONE: [&str; 5] = ["allow", "permit", "grant", "shell", "develop"];
+
 /// Marks the word by which the command runs another.
 pub(super) fn see(act: &mut Act, name: &str) {
     let words: Vec<&Word> = act.deed.argv.iter().collect();
@@ -52,10 +55,10 @@ fn runs_at(words: &[&Word], name: &str) -> Option<usize> {
     })
 }
 
-/// It stands first or behind an option, and something is named behind it.
+/// It stands first or behind an option, and what it wants is named behind it.
 fn names_more(words: &[&Word], at: usize, plain: &[usize]) -> bool {
     (plain[0] == at || words[at - 1].text.starts_with('-') || words[plain[0] - 1].text.starts_with('-'))
-        && at + 1 < words.len()
+        && (at + 1 < words.len() || ALONE.contains(&&*words[at].text))
 }
 
 #[cfg(test)]
