@@ -87,7 +87,7 @@ fn every_kind_of_event_and_step_stands_in_a_log() {
         }
     }
     let list = |kinds: BTreeSet<String>| kinds.into_iter().collect::<Vec<_>>().join(" ");
-    assert_snapshot!(list(events), @"answered asked began block_finished cache_broke cleared compacted compaction_asked compaction_failed configured deadline_passed interrupted judged model_called model_cancelled model_failed model_finished noted opened prompted reopened spending_seen stop_blocked tool_finished tool_started tools_changed turn_finished");
+    assert_snapshot!(list(events), @"answered asked began block_finished cache_broke cleared compacted compaction_asked compaction_failed configured deadline_passed hook_ran interrupted judged model_called model_cancelled model_failed model_finished noted opened prompted reopened spending_seen stop_blocked tool_finished tool_started tools_changed turn_finished");
     assert_snapshot!(list(steps), @"call_model cancel close compact finish judge pause run_tool snip switch_model");
 }
 

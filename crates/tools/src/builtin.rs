@@ -49,7 +49,7 @@ mod tests {
         insta::assert_snapshot!(signatures(), @r"
         apply_patch(patch*: string)
         ask_user(question*: string, options: array)
-        bash(command*: string, timeout_ms: integer)
+        bash(command*: string, timeout_ms: integer, outside_sandbox: string)
         edit(path*: string, old*: string, new*: string, replace_all: boolean)
         glob(pattern*: string, path: string)
         grep(pattern*: string, path: string, glob: string, case_insensitive: boolean, context: integer, mode: string)

@@ -260,7 +260,7 @@ mod tests {
         insta::assert_snapshot!(error, @r"
         wrong arguments for bash:
         - `timeout_ms`: 0 is less than the minimum of 1
-        bash takes: command (string, required), timeout_ms (integer). Call it again with these mended.
+        bash takes: command (string, required), timeout_ms (integer), outside_sandbox (string). Call it again with these mended.
         ");
     }
 
