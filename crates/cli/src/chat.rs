@@ -3,7 +3,7 @@
 mod caps;
 mod sessions;
 
-use crate::desk::{Desk, Open, Which, failed_send, new_input};
+use crate::desk::{Desk, Open, Which, failed_send};
 use crate::exit::{Code, Ended, Failure};
 use crate::headless::SPIN_EVERY;
 use crate::keyboard;
@@ -12,7 +12,7 @@ use crate::question::{Reading, Waiting};
 use crate::signals::{Asked, Signals};
 use crate::terminal::{Look, Shade, harmless, one_line};
 use crate::view::{Taste, View};
-use crate::{cap, clock, words};
+use crate::{cap, clock, signals, words};
 use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
@@ -330,8 +330,7 @@ impl Chat {
         }
         let Some(open) = &self.open else { return Ok(Then::GoOn) };
         let was_busy = self.busy;
-        let (command, blobs) = Prompt::new(text).origin(Origin::Terminal).into_command(new_input);
-        match open.handle.send_with(command, blobs).await {
+        match signals::send(&open.handle, Prompt::new(text).origin(Origin::Terminal)).await? {
             Ok(_) => {
                 self.busy = true;
                 if was_busy {
@@ -351,7 +350,10 @@ impl Chat {
         match open.handle.send(Command::Answer(answer)).await {
             Ok(_) => self.withdraw(&call),
             Err(windlass_runtime::SendError::Rejected(why)) => {
-                self.withdraw(&call);
+                // What may not be answered so still waits for another answer.
+                if !matches!(why, Rejected::WrongAnswer { .. }) {
+                    self.withdraw(&call);
+                }
                 return self.complain(&why.to_string());
             }
             Err(error) => return Err(failed_send(error)),

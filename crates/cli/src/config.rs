@@ -319,25 +319,28 @@ fn value_of(value: &DeValue<'_>, want: Want) -> Option<Value> {
             Value::Texts(items.iter().map(text).collect::<Option<_>>()?)
         }
         (Want::Tables, DeValue::Array(items)) if items.iter().all(|item| item.get_ref().is_table()) => {
-            Value::Tables(items.iter().map(|item| plain(item.get_ref())).collect())
+            Value::Tables(items.iter().map(|item| plain(item.get_ref())).collect::<Option<_>>()?)
         }
         _ => return None,
     })
 }
 
-/// Any value as JSON; dates are texts.
-fn plain(value: &DeValue<'_>) -> serde_json::Value {
-    match value {
+/// Any value as JSON; dates are texts. None: a number is too large.
+fn plain(value: &DeValue<'_>) -> Option<serde_json::Value> {
+    Some(match value {
         DeValue::String(text) => text.as_ref().into(),
         DeValue::Boolean(truth) => (*truth).into(),
-        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).unwrap_or_default().into(),
-        DeValue::Float(number) => number.as_str().parse::<f64>().unwrap_or_default().into(),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok()?.into(),
+        DeValue::Float(number) => number.as_str().parse::<f64>().ok()?.into(),
         DeValue::Datetime(date) => date.to_string().into(),
-        DeValue::Array(items) => items.iter().map(|item| plain(item.get_ref())).collect(),
+        DeValue::Array(items) => items.iter().map(|item| plain(item.get_ref())).collect::<Option<_>>()?,
         DeValue::Table(table) => {
-            table.iter().map(|(name, value)| (name.get_ref().to_string(), plain(value.get_ref()))).collect()
+            let entry = |(name, value): (&Spanned<_>, &Spanned<_>)| {
+                Some((<Spanned<std::borrow::Cow<'_, str>>>::get_ref(name).to_string(), plain(Spanned::get_ref(value))?))
+            };
+            table.iter().map(entry).collect::<Option<_>>()?
         }
-    }
+    })
 }
 
 /// A path as it is written in TOML.

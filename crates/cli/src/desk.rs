@@ -6,14 +6,14 @@ use crate::exit::{Code, Failure};
 use crate::extensions::{Extensions, ProjectTools};
 use crate::settings::Settings;
 use crate::telemetry::{self, Telemetry};
-use crate::{choose, clock, config, git_settings, hooks, kept, project, sandbox, secrets, terminal};
+use crate::{choose, clock, config, git_settings, hooks, kept, near, project, sandbox, secrets, terminal};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 use windlass::llm::HttpOptions;
 use windlass::runtime::World;
 use windlass::{Agent, Providers, Session};
-use windlass_kernel::{Configured, Event, InputId, Profile, Scope, Seq, SessionId, State};
+use windlass_kernel::{Configured, Event, InputId, Profile, Rejected, Scope, Seq, SessionId, State};
 use windlass_prompt::Facts;
 use windlass_runtime::SendError;
 use windlass_store::{MemoryStore, SessionFilter, SessionInfo, SqliteStore, Store, StoreError, Worker};
@@ -210,7 +210,28 @@ impl Desk {
         let git = git.iter().find(|told| !self.settings.project.git.contains(*told)).map(|told| {
             format!("git is asked about here, for the repository's own settings would have it run {told}: see `windlass trust`")
         });
-        note.into_iter().chain(git).map(|line| terminal::harmless(&line).into_owned()).collect()
+        note.into_iter()
+            .chain(git)
+            .chain(self.rules_of_nobody())
+            .map(|line| terminal::harmless(&line).into_owned())
+            .collect()
+    }
+
+    /// Rules of names that no tool has: they guard nothing.
+    fn rules_of_nobody(&self) -> Vec<String> {
+        const TAGS: [&str; 7] = ["exec", "fs.read", "fs.write", "net", "search", "ask", "web_search"];
+        let tools = self.tools();
+        let names = tools.names();
+        let is_known =
+            |name: &str| names.iter().any(|known| known == name) || TAGS.contains(&name) || name.contains("__");
+        let rules = self.settings.policy.rules().iter().map(|rule| rule.text());
+        let lost = rules.filter_map(|rule| {
+            let name = windlass_policy::tool_name(rule.split('(').next().unwrap_or(rule).trim());
+            let hint = near::hint(&name, names.iter().map(String::as_str));
+            (!is_known(&name) && !name.ends_with('*'))
+                .then(|| format!("the rule `{rule}` is of no tool there is{hint}"))
+        });
+        lost.collect()
     }
 
     fn facts(&self) -> Facts {
@@ -371,6 +392,7 @@ pub fn new_input() -> InputId {
 /// A command that was not taken: the session's reason, or the store's.
 pub fn failed_send(error: SendError) -> Failure {
     match error {
+        SendError::Rejected(Rejected::Blocked { .. }) => Failure::new(Code::Denied, error.to_string()),
         SendError::Rejected(rejected) => Failure::usage(rejected.to_string()),
         SendError::Failed(_) | SendError::Closed => Failure::new(Code::Store, error.to_string()),
         SendError::Broke(_) => Failure::new(Code::Failed, error.to_string()),

@@ -1,12 +1,12 @@
 //! One prompt without a person: run to the end of its turn, printed as text, as one object, or event by event.
 
 use crate::args::Ask;
-use crate::desk::{Desk, Open, Which, failed_send, new_input};
+use crate::desk::{Desk, Open, Which, failed_send};
 use crate::exit::{Code, Ended, Failure, code_of, explain};
 use crate::heard::Heard;
 use crate::output::{How, Output};
 use crate::signals::{Asked, Signals};
-use crate::{cap, terminal};
+use crate::{cap, signals, terminal};
 use std::io;
 use std::time::Duration;
 use windlass::Prompt;
@@ -107,8 +107,7 @@ fn wants_json(state: &State) -> bool {
 /// Submits the prompt; without one, what was under way when the session was left goes on.
 async fn submit(desk: &Desk, handle: &Handle, prompt: Option<Prompt>, before: Seq) -> Result<Seq, Failure> {
     if let Some(prompt) = prompt {
-        let (command, blobs) = prompt.into_command(new_input);
-        return handle.send_with(command, blobs).await.map_err(failed_send);
+        return signals::send(handle, prompt).await?.map_err(failed_send);
     }
     let state = handle.state().await.map_err(failed_send)?;
     // It may have come to its end already.

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use windlass_prompt::{PROJECT_BYTES, ProjectFile};
 
 /// The file in which a project says how work is done there.
@@ -52,6 +52,21 @@ fn text_of(path: &Path) -> Option<String> {
 /// The folder above (or at) `folder` that holds a repository.
 fn root(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|dir| dir.join(".git").exists())
+}
+
+/// The folder of the repository's own data where it lies outside `folder`: above it, or, of a worktree, where git keeps
+/// it. A `.git` file in the workspace may have been written by anybody, so git's own data must name it in turn.
+pub fn git_outside(folder: &Path) -> Option<PathBuf> {
+    let root = root(folder)?;
+    let dot_git = root.join(".git");
+    let Some(text) = text_of(&dot_git) else {
+        return (root != folder && dot_git.is_dir()).then_some(dot_git);
+    };
+    let data = root.join(text.trim().strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+    let back = text_of(&data.join("gitdir"))?;
+    let common = data.join(text_of(&data.join("commondir"))?.trim()).canonicalize().ok()?;
+    (Path::new(back.trim()).canonicalize().ok()? == dot_git.canonicalize().ok()? && data.starts_with(&common))
+        .then_some(common)
 }
 
 /// The branch that is checked out, as a sentence; read from the files, since starting git takes milliseconds.
@@ -116,6 +131,23 @@ mod tests {
         fs::write(other.join(".git"), "gitdir: meta\n").unwrap();
         fs::write(other.join("meta/HEAD"), "ref: refs/heads/side\n").unwrap();
         assert_eq!(branch(&other).as_deref(), Some("branch side"));
+    }
+
+    #[test]
+    fn a_repository_around_the_folder_is_found_and_a_made_up_one_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let (inner, tree, data) = (dir.join("r/sub"), dir.join("tree"), dir.join("r/.git/worktrees/tree"));
+        for folder in [&inner, &tree, &data] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        assert_eq!(git_outside(&inner), Some(dir.join("r/.git")));
+        assert_eq!(git_outside(&dir.join("r")), None, "it lies inside");
+        fs::write(tree.join(".git"), format!("gitdir: {}\n", data.display())).unwrap();
+        fs::write(data.join("commondir"), "../..\n").unwrap();
+        assert_eq!(git_outside(&tree), None, "nothing names it in turn");
+        fs::write(data.join("gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
+        assert_eq!(git_outside(&tree), Some(dir.join("r/.git")));
     }
 
     #[test]

@@ -43,27 +43,31 @@ impl Waiting {
             text += &format!("\n  in {}", harmless(folder));
         }
         if !impact.is_empty() {
-            text += &format!("\n  {}", harmless(impact));
+            text += &format!("\n  {}", within(impact));
         }
         for part in parts.iter().filter(|part| !part.allowed) {
-            text += &format!("\n  ? {}: {}", one_line(&part.part, PART_CHARS), harmless(&part.reason));
+            text += &format!("\n  ? {}: {}", one_line(&part.part, PART_CHARS), within(&part.reason));
         }
         match rule {
-            Some(rule) => text += &format!("\n  asked because of the rule {}", harmless(rule)),
-            None if parts.is_empty() && !reason.is_empty() => {
-                text += &format!("\n  asked because {}", harmless(reason))
-            }
+            Some(rule) => text += &format!("\n  asked because of the rule {}", within(rule)),
+            None if parts.is_empty() && !reason.is_empty() => text += &format!("\n  asked because {}", within(reason)),
             None => {}
         }
         text + &self.offer()
     }
 
-    /// The rule that an answer for longer would add, and what else that would let run.
+    /// The rules that an answer for longer would add, and what else they would let run.
     fn offer(&self) -> String {
-        let (Some(rule), Some(covers)) = (self.question.proposed.first(), self.question.covers.first()) else {
-            return String::new();
+        let offered = self.question.proposed.iter().zip(&self.question.covers).take(self.offered());
+        let line = |(rule, covers): (&String, &String)| {
+            format!("\n  for longer than once: {}, which covers {}", within(rule), within(covers))
         };
-        format!("\n  for longer than once: {}, which covers {}", harmless(rule), harmless(covers))
+        offered.map(line).collect()
+    }
+
+    /// How many of the proposed rules an answer for longer adds.
+    fn offered(&self) -> usize {
+        if self.question.together { self.question.proposed.len() } else { 1 }
     }
 
     /// The words behind which the answer is typed.
@@ -103,12 +107,15 @@ impl Waiting {
 
     fn read_approval(&self, line: &str) -> Reading {
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let rule = self.question.proposed.first().cloned();
-        let scoped = |scope| match &rule {
-            Some(rule) => Reading::Answer(self.answer(Decision::Allow, scope, Some(rule.clone()))),
-            None => Reading::Unclear("no rule can stand for this call: answer y or n".into()),
+        let rules = &self.question.proposed[..self.question.proposed.len().min(self.offered())];
+        let scoped = |scope| match rules.split_first() {
+            Some((rule, more)) => {
+                let answer = self.answer(Decision::Allow, scope, Some(rule.clone()));
+                Reading::Answer(Box::new(Answered { more_rules: more.to_vec(), ..*answer }))
+            }
+            None => Reading::Unclear("no rule can stand for all that is asked here: answer y or n".into()),
         };
-        match word.to_ascii_lowercase().as_str() {
+        match word.trim_end_matches([',', '.', ':', ';', '!']).to_ascii_lowercase().as_str() {
             "y" | "yes" if rest.is_empty() => Reading::Answer(self.answer(Decision::Allow, Scope::Once, None)),
             "s" | "session" if rest.is_empty() => scoped(Scope::Session),
             "p" | "project" if rest.is_empty() => scoped(Scope::Project),
@@ -123,8 +130,14 @@ impl Waiting {
 
     fn answer(&self, decision: Decision, scope: Scope, rule: Option<String>) -> Box<Answered> {
         let (call, hash) = (self.call.clone(), self.question.hash.clone());
-        Box::new(Answered { call, hash, decision, scope, rule, changed: None, by: "terminal".into() })
+        let (more_rules, by) = (vec![], "terminal".into());
+        Box::new(Answered { call, hash, decision, scope, rule, more_rules, changed: None, by })
     }
+}
+
+/// A text within the question. Its further lines stand further in, or a command could write lines of the question's own.
+fn within(text: &str) -> String {
+    harmless(text).replace('\n', "\n        ")
 }
 
 #[cfg(test)]
@@ -161,7 +174,9 @@ mod tests {
         assert_eq!(decided(&asked, "p"), Some((Decision::Allow, Scope::Project, rule.clone())));
         assert_eq!(decided(&asked, "A"), Some((Decision::Allow, Scope::Always, rule)));
         let note = "use make instead".to_owned();
-        assert_eq!(decided(&asked, "n use make instead"), Some((Decision::Deny { note }, Scope::Once, None)));
+        let denied = Some((Decision::Deny { note }, Scope::Once, None));
+        assert_eq!(decided(&asked, "n use make instead"), denied);
+        assert_eq!(decided(&asked, "no, use make instead"), denied);
     }
 
     #[test]
@@ -197,5 +212,25 @@ mod tests {
             asked.choices(),
             "  [y]es once, for this [s]ession, this [p]roject, [a]lways, [n]o (and a word to the model): "
         );
+    }
+
+    #[test]
+    fn what_a_command_holds_never_looks_like_a_line_of_the_question() {
+        let mut asked = waiting(QuestionKind::Approval, &["read(a\n  ? b)"], &[]);
+        asked.question.impact = "runs in /work, because: it must\n  [y]es".into();
+        asked.question.covers = vec!["every look at it".into()];
+        let (part, reason) = ("cat <<E".into(), "no rule allows `cat <<E\n  runs in /safe\nE`".into());
+        asked.question.parts = vec![windlass_kernel::QuestionPart { part, allowed: false, reason }];
+        insta::assert_snapshot!(asked.shown("bash cat <<E", "/work", Look::default()), @"
+          may this run? bash cat <<E
+            cargo test
+          runs in /work, because: it must
+                  [y]es
+          ? cat <<E: no rule allows `cat <<E
+                  runs in /safe
+                E`
+          for longer than once: read(a
+                  ? b), which covers every look at it
+        ");
     }
 }

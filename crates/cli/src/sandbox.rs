@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::desk::Desk;
 use crate::environment::Environment;
 use crate::exit::Failure;
+use crate::project;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ const OWN_FILES: [&str; 3] = ["config.toml", "rules.toml", "hooks.json"];
 /// The files of a store: the database and what SQLite keeps beside it.
 const STORE_ENDINGS: [&str; 3] = ["", "-wal", "-shm"];
 
-pub fn wall(config: &Config, environment: &Environment, store: &Path) -> Result<Arc<Wall>, Failure> {
+pub fn wall(config: &Config, environment: &Environment, store: &Path, folder: &Path) -> Result<Arc<Wall>, Failure> {
     let paths = |path: &str| -> Vec<PathBuf> {
         config.texts(path).into_iter().map(|(path, _)| environment.resolve(&path)).collect()
     };
@@ -35,13 +36,29 @@ pub fn wall(config: &Config, environment: &Environment, store: &Path) -> Result<
         choice: choice(config.text("sandbox.wall").unwrap_or_default()),
         require: truth("sandbox.require"),
         home: environment.variable("HOME").map(PathBuf::from),
-        writable: paths("sandbox.writable"),
+        writable: writable(config, environment)?.into_iter().chain(project::git_outside(folder)).collect(),
         protected: own.chain([environment.config_dir.clone()]).collect(),
         unreadable,
         network: if config.text("sandbox.network") == Some("on") { Network::On } else { Network::Off },
         hosts,
         limits: limits(config),
     })))
+}
+
+/// Folders that commands may write in besides the workspace.
+fn writable(config: &Config, environment: &Environment) -> Result<Vec<PathBuf>, Failure> {
+    let mut folders = Vec::new();
+    for (path, source) in config.texts("sandbox.writable") {
+        let folder = environment.resolve(&path);
+        if path.trim().is_empty() || folder == Path::new("/") {
+            return Err(Failure::usage(format!(
+                "{source}: sandbox.writable: `{path}` is no folder to open; name the folders that commands must write in, \
+                 or set sandbox.wall to none"
+            )));
+        }
+        folders.push(folder);
+    }
+    Ok(folders)
 }
 
 fn choice(word: &str) -> Choice {

@@ -6,6 +6,7 @@ use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::extensions;
 use crate::git_check::GitCheck;
+use crate::hooks;
 use crate::kept;
 use crate::keys::Value;
 use crate::own_check::OwnCheck;
@@ -76,6 +77,8 @@ impl Settings {
         let git = GitCheck { trusted: project.git.clone(), home: home.clone() };
         let own = OwnCheck { folder: environment.config_dir.clone(), data: environment.data_dir.clone(), home };
         let policy = rules::policy(&config, environment)?.with_check(Arc::new(git)).with_check(Arc::new(own));
+        // What is wrong with them is told by every command, not only when a session begins.
+        hooks::read(&config, environment)?;
         let store_path = environment.resolve(config.text("store.path").unwrap_or_default());
         let truth = |path: &str| config.get(path).and_then(|entry| entry.value.as_truth()).unwrap_or_default();
         let said = |path: &str| config.get(path).is_some_and(|entry| entry.source.starts_with("--"));
@@ -93,7 +96,7 @@ impl Settings {
             policy,
             prices: prices(&config)?,
             shelf: flags.store.unwrap_or_default(),
-            wall: sandbox::wall(&config, environment, &store_path)?,
+            wall: sandbox::wall(&config, environment, &store_path, folder)?,
             store_path,
             always_sync: config.text("store.fsync") == Some("always"),
             telemetry: Wish::read(&config, environment)?,

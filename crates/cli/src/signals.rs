@@ -2,6 +2,9 @@
 
 use crate::exit::Failure;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use windlass::Prompt;
+use windlass_kernel::{Command, Seq};
+use windlass_runtime::{Handle, SendError};
 
 /// The signals that ask the program to stop.
 pub struct Signals {
@@ -34,6 +37,22 @@ impl Signals {
             _ = self.interrupt.recv() => Asked::Interrupt,
             _ = self.terminate.recv() => Asked::Terminate,
             _ = self.hang_up.recv() => Asked::Terminate,
+        }
+    }
+}
+
+/// Sends `prompt`. Hooks may take their time over it: a signal calls them back, and then it goes no further.
+pub async fn send(handle: &Handle, prompt: Prompt) -> Result<Result<Seq, SendError>, Failure> {
+    let mut signals = Signals::listen()?;
+    let (command, blobs) = prompt.into_command(crate::desk::new_input);
+    let mut sending = std::pin::pin!(handle.send_with(command, blobs));
+    loop {
+        tokio::select! {
+            sent = &mut sending => return Ok(sent),
+            _ = signals.next() => {
+                // Refused where no turn is under way yet, which is as it should be.
+                let _ = handle.send(Command::Interrupt { by: "signal".into() }).await;
+            }
         }
     }
 }

@@ -183,6 +183,9 @@ pub struct Call {
     pub name: String,
     /// The arguments that will run: the model's, a hook's, or the answerer's.
     pub input: serde_json::Value,
+    /// The model's own, where what was judged differs: judged anew, a call is judged as it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<serde_json::Value>,
     /// Known once judged.
     pub plan: Option<CallPlan>,
     /// What hooks have the model told beside the result.

@@ -144,6 +144,9 @@ pub struct Question {
     /// Rules that "always" would add, narrowest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proposed: Vec<String>,
+    /// Each of `proposed` answers for a part, and all of them are needed; else they are to choose from.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub together: bool,
     /// What each of `proposed` would let run besides this call, in a sentence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub covers: Vec<String>,
@@ -184,11 +187,21 @@ pub struct Answered {
     /// The rule the answer adds for its scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// Further rules of the same kind, where a call has several parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more_rules: Vec<String>,
     /// Arguments changed by who answered, and what they would touch: these run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Changed>,
     /// Who answered: a person at a front end, a rule given meanwhile, …
     pub by: String,
+}
+
+impl Answered {
+    /// All rules that the answer adds for its scope.
+    pub fn rules(&self) -> impl Iterator<Item = &String> {
+        self.rule.iter().chain(&self.more_rules)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -166,7 +166,8 @@ fn answer() -> impl Strategy<Value = Answered> {
     ];
     (call(), decision, prop::option::of(plan())).prop_map(|(call, decision, plan)| {
         let changed = plan.map(|plan| Changed { input: json!({}), plan });
-        Answered { call, hash: "h".into(), decision, scope: Scope::Session, rule: None, changed, by: "t".into() }
+        let (hash, scope, by) = ("h".into(), Scope::Session, "t".into());
+        Answered { call, hash, decision, scope, rule: None, more_rules: vec![], changed, by }
     })
 }
 

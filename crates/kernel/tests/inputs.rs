@@ -74,7 +74,16 @@ fn what_cannot_be_accepted_is_turned_down_in_words() {
     let asking = tell("prompt a\n use c1 danger\n use c2 ask_user\n stop tool_use");
     let answer = |id: &str, hash: &str, decision: Decision| {
         let (call, hash, scope, by) = (id.into(), hash.into(), Scope::Once, "terminal".into());
-        Command::Answer(Box::new(Answered { call, hash, decision, scope, rule: None, changed: None, by }))
+        Command::Answer(Box::new(Answered {
+            call,
+            hash,
+            decision,
+            scope,
+            rule: None,
+            more_rules: vec![],
+            changed: None,
+            by,
+        }))
     };
     let words = || Decision::Words { text: "yes".into() };
     let clear = || Command::Clear { input: input(9) };

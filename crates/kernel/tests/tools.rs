@@ -228,3 +228,41 @@ fn a_parallel_limit_of_nothing_still_lets_one_run() {
         .tell("prompt a\n use c1 read\n use c2 read\n stop tool_use");
     assert_eq!(story.running(), ["c1"]);
 }
+
+fn to_plan_mode() -> Command {
+    Command::Configure(Box::new(Configured { mode: Some(PermissionMode::Plan), ..Configured::default() }))
+}
+
+#[test]
+fn what_has_not_begun_is_judged_anew_under_another_mode() {
+    let mut story = tell("prompt a\n use c1 peek\n use c2 edit\n stop tool_use");
+    story.wish(to_plan_mode());
+    assert_eq!(story.steps().matches("judge c2").count(), 2, "{}", story.steps());
+    assert_eq!(story.steps().matches("judge c1").count(), 1, "a question stays open");
+    assert_eq!(story.tell("allow c1\n ok c1 x").running(), ["c2"]);
+}
+
+#[test]
+fn what_a_hook_made_of_a_call_is_made_of_it_once() {
+    let mut story = tell("prompt a\n use c1 peek\n use c2 edit a.txt\n stop tool_use");
+    let asked = story.state.call(&"c2".into()).unwrap().input.clone();
+    let work = story.happen(None, Event::Began { step: Step::Judge { call: "c2".into() } });
+    let rewritten = serde_json::json!({"path": "b.txt"});
+    let judged = Judged {
+        work,
+        call: "c2".into(),
+        verdict: Verdict::Allow,
+        stage: "hook".into(),
+        rule: None,
+        reason: String::new(),
+        input: Some(rewritten.clone()),
+        context: None,
+        review: None,
+        plan: CallPlan::default(),
+    };
+    story.happen(Some(work), Event::Judged(Box::new(judged)));
+    assert_eq!(story.state.call(&"c2".into()).unwrap().input, rewritten);
+    story.happen(None, Event::Reopened { worker: "another".into() });
+    let call = story.state.call(&"c2".into()).unwrap();
+    assert_eq!((&call.input, &call.phase), (&asked, &Phase::New));
+}

@@ -33,6 +33,8 @@ pub struct Opinion {
     pub reason: String,
     /// Rules that "always" would add, narrowest first; only where a person would be asked.
     pub proposed: Vec<Proposal>,
+    /// Each of `proposed` answers for a part of the call, and all of them are needed; else they are to choose from.
+    pub together: bool,
     /// No earlier answer satisfies it, and none given now holds for longer than this call.
     pub always_ask: bool,
     /// Of a command line that is asked about: each of its parts, and what is said of it.
@@ -69,6 +71,7 @@ impl Opinion {
             rule: None,
             reason: reason.into(),
             proposed: Vec::new(),
+            together: false,
             always_ask: false,
             parts: Vec::new(),
         }

@@ -72,9 +72,11 @@ impl CommandPattern {
         !front.is_empty() && spelled > front.len() && sharp && is_clear && self.covers_words(words)
     }
 
-    /// Of a command that only looks, whatever a wrapper puts in is known well enough: no option of it does more.
+    /// Of a command that only looks, whatever a wrapper puts in is known well enough, as no option of it does more; so
+    /// is a stream it reads.
     fn covers_argv(&self, deed: &Deed) -> bool {
-        let is_clear = |word: &Word| word.kind != WordKind::Unknown || word.put_in && deed.reach == Reach::Looks;
+        let looks = deed.reach == Reach::Looks;
+        let is_clear = |word: &Word| word.kind != WordKind::Unknown || looks && (word.put_in || word.is_stream());
         let words = &deed.argv;
         words.iter().all(is_clear)
             && matches(&self.0, words.len(), |at, want| words[at].kind == WordKind::Known && want.is(&words[at]))

@@ -48,7 +48,8 @@ impl Policy {
     /// Decides as [`decide`](Policy::decide) does, and tells how.
     pub fn explain(&self, ask: &Ask) -> Explanation {
         let call = Call::new(ask, self.places());
-        let rulings = rulings(self, &call);
+        let rulings: Vec<Ruling> =
+            rulings(self, &call).into_iter().map(|ruling| self.answered(&call, ruling)).collect();
         let decisive = worst(&rulings);
         let parts =
             rulings.iter().map(|ruling| self.explained(&call, ruling, std::ptr::eq(ruling, decisive))).collect();

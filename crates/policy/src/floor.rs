@@ -160,11 +160,17 @@ impl<'a> Spot<'a> {
         let act = arguments.iter().position(|word| matches!(&word.text[..], "-delete" | "-exec" | "-execdir"))?;
         let deletes = text(act) == "-delete" || base(text(act + 1)) == "rm";
         let narrowing = arguments.iter().position(|word| word.text.starts_with(['-', '!'])).unwrap_or(act);
-        let narrows = |word: &Word| {
-            let harmless = matches!(&word.text[..], "-depth" | "-xdev" | "-mount" | "-mindepth" | "-print");
-            !harmless && word.text.parse::<u32>().is_err()
-        };
-        if !deletes || arguments[narrowing..act].iter().any(narrows) {
+        // Files alone, or folders alone, are still all of them.
+        let mut tests = arguments[narrowing..act].iter().map(|word| &word.text[..]);
+        let mut narrows = false;
+        while let Some(test) = tests.next() {
+            match test {
+                "-depth" | "-xdev" | "-mount" | "-print" => {}
+                "-mindepth" | "-type" => narrows |= tests.next().is_none(),
+                _ => narrows = true,
+            }
+        }
+        if !deletes || narrows {
             return None;
         }
         match &arguments[..narrowing] {
@@ -404,6 +410,7 @@ mod tests {
             "rm -rf $(pwd)",
             "rm -rf \"`pwd`\"",
             "find / -delete",
+            "find / -type f -delete",
             "find ~ -mindepth 1 -delete",
             "find . -delete",
             "find -delete",

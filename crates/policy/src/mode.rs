@@ -43,13 +43,16 @@ pub(crate) fn everyday(ask: &Ask, places: &Places) -> Option<(Verdict, String)> 
         });
     }
     let edits = ask.has_tag("fs.write") && !ask.executes() && !ask.has_tag("net") && !ask.plan.paths.is_empty();
-    if ask.mode != PermissionMode::AcceptEdits || !edits {
+    if !edits {
         return None;
     }
     let protected = || ask.plan.paths.iter().find(|path| path::is_protected(path));
-    Some(match (outside, protected()) {
-        (Some(path), _) => (Verdict::Ask, format!("it writes {path}, which is outside the workspace")),
-        (None, Some(path)) => (Verdict::Ask, format!("it writes {path}, by which code may run later")),
-        (None, None) => (Verdict::Allow, "accept-edits mode: it writes inside the workspace".into()),
-    })
+    match (outside, protected()) {
+        (Some(path), _) => Some((Verdict::Ask, format!("it writes {path}, which is outside the workspace"))),
+        (None, Some(path)) => Some((Verdict::Ask, format!("it writes {path}, by which code may run later"))),
+        (None, None) if ask.mode == PermissionMode::AcceptEdits => {
+            Some((Verdict::Allow, "accept-edits mode: it writes inside the workspace".into()))
+        }
+        (None, None) => None,
+    }
 }

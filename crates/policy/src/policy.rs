@@ -1,6 +1,6 @@
 //! Who decides, in which order.
 
-use crate::ask::{Ask, Check, Opinion, PartOpinion};
+use crate::ask::{Ask, Check, Opinion, PartOpinion, Proposal};
 use crate::call::Call;
 use crate::floor::HardFloor;
 use crate::mode;
@@ -150,7 +150,7 @@ impl Policy {
     }
 
     /// The ruling, or the yes of a person who was asked about the same before.
-    fn answered<'a>(&'a self, call: &Call, ruling: Ruling<'a>) -> Ruling<'a> {
+    pub(crate) fn answered<'a>(&'a self, call: &Call, ruling: Ruling<'a>) -> Ruling<'a> {
         if ruling.verdict != Verdict::Ask || ruling.always {
             return ruling;
         }
@@ -192,8 +192,11 @@ impl Policy {
             many => many.iter().map(|ruling| part_opinion(ruling, ask.tool)).collect(),
         };
         let proposed = if opinion.always_ask { vec![] } else { propose(call, rulings) };
-        let opinion = Opinion { proposed, parts, ..opinion };
-        let nobody = !ask.interactive && ask.mode != PermissionMode::Auto;
+        let asking = rulings.iter().filter(|ruling| ruling.verdict == Verdict::Ask).count();
+        let opinion = Opinion { proposed, together: asking > 1, parts, ..opinion };
+        // What is asked every time, no model answers in a person's place.
+        let reviewed = ask.mode == PermissionMode::Auto && !opinion.always_ask;
+        let nobody = !ask.interactive && !reviewed;
         if nobody || ask.mode == PermissionMode::DontAsk { refuse(opinion, ask) } else { opinion }
     }
 }
@@ -245,13 +248,21 @@ fn may_name(grant: &str, ask: &Ask) -> bool {
 
 /// Where nobody can be asked, an ask is a no that names what would make it a yes.
 fn refuse(opinion: Opinion, ask: &Ask) -> Opinion {
+    let allows = |proposal: &Proposal| format!("--allow {}", shell_word(&proposal.rule));
     let way_out = match (&opinion.rule, opinion.proposed.first()) {
         (Some(rule), _) => format!("take the ask rule {} out, or use --yes", shell_word(rule)),
-        (None, Some(proposal)) => format!("allow it with --allow {} or --yes", shell_word(&proposal.rule)),
+        (None, Some(_)) if opinion.together => {
+            let all: Vec<String> = opinion.proposed.iter().map(allows).collect();
+            format!("allow it with {} or --yes", all.join(" "))
+        }
+        (None, Some(proposal)) => format!("allow it with {} or --yes", allows(proposal)),
         (None, None) if ask.command().is_some() => {
             "allow each of its commands by a rule of its own, run them one by one, or use --yes".into()
         }
-        (None, None) => format!("allow it with --allow {} or --yes", shell_word(ask.tool)),
+        (None, None) if ask.plan.paths.is_empty() => {
+            format!("allow it with --allow {} or --yes", shell_word(ask.tool))
+        }
+        (None, None) => "allow each of its paths by a rule, or use --yes".into(),
     };
     let why_nobody = match ask.mode {
         PermissionMode::DontAsk => "dont-ask mode asks nobody",

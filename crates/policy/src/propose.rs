@@ -9,6 +9,7 @@ use crate::predicate::Fit;
 use crate::rule::{Choice, Rule, Source};
 use crate::ruling::{Ruling, Subject};
 use crate::shell::{Word, WordKind};
+use crate::stock;
 use windlass_kernel::Verdict;
 
 /// Programs whose second word names what they do, so that the two together say enough for a rule.
@@ -37,6 +38,37 @@ const WITH_SUBCOMMAND: [&str; 23] = [
     "uv",
     "yarn",
 ];
+/// Programs, or programs with their second word, whose next word names what they do.
+const NESTED: [(&str, &[&str]); 8] = [
+    ("docker", &["builder", "compose", "container", "context", "image", "network", "system", "volume"]),
+    (
+        "gh",
+        &[
+            "auth",
+            "cache",
+            "codespace",
+            "gist",
+            "issue",
+            "label",
+            "pr",
+            "project",
+            "release",
+            "repo",
+            "run",
+            "secret",
+            "workflow",
+        ],
+    ),
+    (
+        "git",
+        &["bisect", "bundle", "lfs", "notes", "reflog", "remote", "sparse-checkout", "stash", "submodule", "worktree"],
+    ),
+    ("go", &["mod", "tool", "work"]),
+    ("helm", &["dependency", "plugin", "repo"]),
+    ("kubectl", &["config", "rollout", "set"]),
+    ("terraform", &["state", "workspace"]),
+    ("uv", &["cache", "pip", "python"]),
+];
 /// Second words that run or set up whatever is given to them: no prefix.
 const RUNS_ANYTHING: [&str; 15] = [
     "alias",
@@ -55,14 +87,35 @@ const RUNS_ANYTHING: [&str; 15] = [
     "tool",
     "x",
 ];
+/// Parts of a command line that one answer can stand for.
+const MOST_TOGETHER: usize = 6;
 /// Characters of the arguments beyond which an exact rule is no use to anybody.
 const EXACT_ARGUMENTS: usize = 200;
 
-/// Rules that would allow this call from now on, narrowest first; none where no pattern could do so safely, or where it
-/// would take more than one.
+/// Rules that would allow this call from now on: of one part that is asked about, to choose from, narrowest first; of
+/// several, one for each. None where no pattern could do so safely.
 pub(crate) fn propose(call: &Call, rulings: &[Ruling]) -> Vec<Proposal> {
-    let mut asking = rulings.iter().filter(|ruling| ruling.verdict == Verdict::Ask);
-    let (Some(ruling), None) = (asking.next(), asking.next()) else { return vec![] };
+    let asking: Vec<&Ruling> = rulings.iter().filter(|ruling| ruling.verdict == Verdict::Ask).collect();
+    match &asking[..] {
+        [] => vec![],
+        [ruling] => for_ruling(call, ruling),
+        many if many.len() > MOST_TOGETHER => vec![],
+        many => together(call, many).unwrap_or_default(),
+    }
+}
+
+fn together(call: &Call, asking: &[&Ruling]) -> Option<Vec<Proposal>> {
+    let mut all: Vec<Proposal> = Vec::new();
+    for ruling in asking {
+        let proposal = for_ruling(call, ruling).into_iter().next()?;
+        if !all.contains(&proposal) {
+            all.push(proposal);
+        }
+    }
+    Some(all)
+}
+
+fn for_ruling(call: &Call, ruling: &Ruling) -> Vec<Proposal> {
     if ruling.doubtful {
         return vec![];
     }
@@ -112,12 +165,16 @@ fn prefix(deed: &Deed) -> Option<&[Word]> {
     let words = &deed.argv;
     let text = |at: usize| words.get(at).and_then(Word::value).filter(|text| !text.starts_with('-'));
     let program = text(0)?;
-    if deed.reach == Reach::Looks && !WITH_SUBCOMMAND.contains(&program) {
+    // A program whose every plain use only looks; of any other this one use does.
+    if deed.reach == Reach::Looks && stock::only_looks(program) {
         return Some(&words[..1]);
     }
     let second = text(1)?;
     let is_script = matches!(program, "npm" | "pnpm" | "yarn" | "bun") && second == "run";
     if is_script {
+        return text(2).map(|_| &words[..3]);
+    }
+    if NESTED.iter().any(|(name, seconds)| *name == program && seconds.contains(&second)) {
         return text(2).map(|_| &words[..3]);
     }
     (WITH_SUBCOMMAND.contains(&program) && !RUNS_ANYTHING.contains(&second)).then(|| &words[..2])
@@ -147,8 +204,14 @@ fn for_file(ask: &Ask, path: &str, reads: bool) -> Proposal {
 
 fn for_paths(ask: &Ask) -> Proposal {
     let paths: Vec<String> = ask.plan.paths.iter().map(|path| escaped(ask.workspace, path)).collect();
+    let from_root = |path: &String| globset::escape(path::absolute(ask.workspace, path).trim_start_matches('/'));
     let rule = match &paths[..] {
         [path] => format!("{}({path})", ask.tool),
+        // A name and where it leads to: both from the root, where one of them lies outside.
+        paths if paths.iter().any(|path| path.starts_with('/')) => {
+            let paths: Vec<String> = ask.plan.paths.iter().map(from_root).collect();
+            format!("{}(/{{{}}})", ask.tool, paths.join(","))
+        }
         paths => format!("{}({{{}}})", ask.tool, paths.join(",")),
     };
     let covers = if ask.has_tag("fs.write") { "writing anything to it" } else { "every look at it" };

@@ -111,9 +111,8 @@ pub(crate) fn winner<'a>(rules: &'a [Rule], call: &Call, part: Part) -> Option<(
         _ => Some((rule, rule.verdict())),
     });
     let matching: Vec<(&Rule, Verdict)> = matching.collect();
-    let highest = |choice: Choice| {
-        matching.iter().filter(|(rule, _)| rule.choice == choice).map(|(rule, _)| rule.source).min()
-    };
+    let highest =
+        |choice: Choice| matching.iter().filter(|(rule, _)| rule.choice == choice).map(|(rule, _)| rule.source).min();
     let (no, every_time) = (highest(Choice::Deny), highest(Choice::AlwaysAsk));
     // Neither a higher source's no nor what it wants asked every time is displaced by less from below.
     let stands = |(rule, _): &(&Rule, Verdict)| {
@@ -258,9 +257,7 @@ fn by_place(call: &Call, file: &Found, grant: Option<&Rule>) -> (Verdict, &'stat
             (FileHow::Read, _) => {
                 (Verdict::Ask, "file", format!("it reads `{shown}`: which file that is, is only known when it runs"))
             }
-            (_, true) => {
-                (Verdict::Allow, "file", "the command's own rule covers its files".into())
-            }
+            (_, true) => (Verdict::Allow, "file", "the command's own rule covers its files".into()),
             _ => (Verdict::Ask, "file", format!("it writes `{shown}`: which file that is, is only known when it runs")),
         };
     };

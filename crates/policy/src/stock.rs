@@ -88,6 +88,11 @@ pub fn built_in_rules() -> Vec<String> {
     LOOKING.iter().map(|words| format!("bash({words}:*)")).collect()
 }
 
+/// Whether a program alone, with any plain words, is among them.
+pub(crate) fn only_looks(program: &str) -> bool {
+    LOOKING.contains(&program)
+}
+
 pub(crate) fn rules() -> Vec<Rule> {
     let read = |text: String| Rule::deciding(&text, Choice::Allow, Source::BuiltIn).ok();
     built_in_rules().into_iter().filter_map(read).collect()

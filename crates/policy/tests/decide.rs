@@ -214,7 +214,7 @@ fn s4_22_headless_ask_becomes_deny() {
     .collect();
     insta::assert_snapshot!(rows.join("\n"), @r#"
     bash needs approval and nobody can be asked here (no rule allows `cargo test --all`); allow it with --allow 'bash(cargo test:*)' or --yes
-    bash needs approval and nobody can be asked here (no rule allows `cargo test`); allow each of its commands by a rule of its own, run them one by one, or use --yes
+    bash needs approval and nobody can be asked here (no rule allows `cargo test`); allow it with --allow 'bash(cargo test:*)' --allow 'bash(tail:*)' or --yes
     bash needs approval and nobody can be asked here (no rule allows `echo "it's"`); allow it with --allow 'bash(echo:*)' or --yes
     edit needs approval and nobody can be asked here (it writes files); allow it with --allow 'edit(src/a b.rs)' or --yes
     read needs approval and nobody can be asked here (it reads /etc/hosts, which is outside the workspace); allow it with --allow 'read(/etc/hosts)' or --yes
@@ -238,8 +238,12 @@ fn always_proposes_the_narrowest_useful_rule() {
         (bash("python script.py --x"), &["bash(python script.py --x)"]),
         (bash("sudo cargo test"), &["bash(sudo cargo test)"]),
         (bash("find src -delete"), &["bash(find src -delete)"]),
-        (bash("cargo test && cargo fmt"), &[]),
-        (bash("cargo test > out"), &[]),
+        (bash("cargo test && cargo fmt"), &["bash(cargo test:*)", "bash(cargo fmt:*)"]),
+        (bash("cargo test > out"), &["edit(out)", "bash(cargo test:*)"]),
+        (bash("cargo test && $x"), &[]),
+        (bash("python3 --version"), &["bash(python3 --version)"]),
+        (bash("git stash list"), &["bash(git stash list:*)"]),
+        (bash("systemctl status x"), &["bash(systemctl status x)"]),
         (edit("src/a.rs"), &["edit(src/a.rs)"]),
         (edit("/work/app/src/[a].rs"), &["edit(src/[[]a[]].rs)"]),
         (edit("~x"), &["edit(./~x)"]),
@@ -390,9 +394,12 @@ proptest! {
     fn a_proposed_rule_allows_its_call_when_granted(command in any_command(), path in "[a-z~*\\[\\]{}., /]{1,12}") {
         for call in [bash(&command), edit(&path)] {
             let opinion = decide(&Policy::default(), Plain, &call);
-            for rule in written(opinion.proposed) {
-                let again = decide_with(&Policy::default(), Plain, std::slice::from_ref(&rule), true, &call);
-                prop_assert_eq!(again.verdict, Allow, "{}", rule);
+            let proposed = written(opinion.proposed);
+            let together = opinion.together && !proposed.is_empty();
+            let grants = if together { vec![proposed] } else { proposed.into_iter().map(|rule| vec![rule]).collect() };
+            for rules in grants {
+                let again = decide_with(&Policy::default(), Plain, &rules, true, &call);
+                prop_assert_eq!(again.verdict, Allow, "{:?}", rules);
             }
         }
     }

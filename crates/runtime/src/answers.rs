@@ -6,7 +6,8 @@ use windlass_kernel::*;
 use windlass_policy::{Ask, Rule};
 use windlass_tools::{Confirm, Workspace};
 
-/// The answer as it enters the log: a rule in it can be read, changed arguments are held to what the model's are.
+/// The answer as it enters the log: a rule in it can be read, and what it lets run is held to what the mode and the
+/// rules deny now, which may be more than when it was asked.
 pub(crate) fn check(
     setup: &Setup,
     workspace: &Workspace,
@@ -19,33 +20,39 @@ pub(crate) fn check(
     if answer.scope != Scope::Once && state.asking().any(|(call, asked)| call.id == answer.call && every_time(asked)) {
         return Err(wrong("this is asked every time: it can be allowed once only".into()));
     }
-    if let Some(rule) = &answer.rule {
+    for rule in answer.rules() {
         if !allows {
             return Err(wrong(format!("only an allow can add a rule: leave {rule} out")));
         }
         Rule::parse(rule).map_err(|error| wrong(error.to_string()))?;
     }
-    let Some(changed) = &answer.changed else { return Ok(answer) };
-    if !allows {
+    if !allows && answer.changed.is_some() {
         return Err(wrong("only an allow can change the arguments: leave them out".into()));
     }
     // What is not asked is turned down by the kernel, with its own words.
-    let Some(call) = state.call(&answer.call) else { return Ok(answer) };
-    let planned = plan(setup, workspace, state, &call.name, &changed.input).map_err(wrong)?;
+    let Some(call) = state.call(&answer.call).filter(|_| allows) else { return Ok(answer) };
+    let input = answer.changed.as_ref().map_or(&call.input, |changed| &changed.input);
+    let planned = plan(setup, workspace, state, &call.name, input).map_err(wrong)?;
     let opinion = setup.policy.decide(&ask(state, &call.name, &planned.input, &planned.plan));
     if opinion.verdict == Verdict::Deny {
         return Err(wrong(opinion.reason));
     }
-    answer.changed = Some(Changed { input: planned.input, plan: planned.plan });
+    if answer.changed.is_some() {
+        answer.changed = Some(Changed { input: planned.input, plan: planned.plan });
+    }
     Ok(answer)
 }
 
 /// Answers for the open questions that a rule just given covers.
 pub(crate) fn covered(setup: &Setup, state: &State, answer: &Answered) -> Vec<Event> {
-    let Some(rule) = answer.rule.as_ref().filter(|_| answer.scope != Scope::Once) else { return vec![] };
+    let rules: Vec<&str> = answer.rules().map(String::as_str).collect();
+    if rules.is_empty() || answer.scope == Scope::Once {
+        return vec![];
+    }
     let approvals = state.asking().filter(|(_, question)| question.kind == QuestionKind::Approval);
-    let covered = approvals.filter(|(call, _)| is_granted(setup, state, call));
-    let by = format!("rule {rule}");
+    // A hook that wants a person asked is not among the rules, and a rule is no answer to it.
+    let covered = approvals.filter(|(call, question)| !question.every_time && is_granted(setup, state, call));
+    let by = format!("rule {}", rules.join(", "));
     covered.map(|(call, question)| answered(call, question, Decision::Allow, by.clone())).collect()
 }
 
@@ -66,7 +73,8 @@ pub(crate) fn nobody(state: &State) -> Vec<Event> {
 
 fn answered(call: &Call, question: &Question, decision: Decision, by: String) -> Event {
     let (call, hash) = (call.id.clone(), question.hash.clone());
-    let answer = Answered { call, hash, decision, scope: Scope::Once, rule: None, changed: None, by };
+    let answer =
+        Answered { call, hash, decision, scope: Scope::Once, rule: None, more_rules: vec![], changed: None, by };
     Event::Answered(Box::new(answer))
 }
 

@@ -2,8 +2,11 @@
 
 use crate::Setup;
 use crate::handle::Reply;
+use crate::hands::panic_text;
 use crate::hooking::{self, Hooking};
+use futures_util::FutureExt;
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -41,6 +44,8 @@ pub(crate) struct Gate {
     waiting: VecDeque<(Wish, Origin, String)>,
     /// At most one, so that prompts keep their order.
     passing: JoinSet<Passed>,
+    /// Calls back the hooks that are asked in `passing`.
+    cancel: CancellationToken,
     /// The input from the store that is in `passing`.
     inside: Option<InputId>,
     notices: Notices,
@@ -60,9 +65,12 @@ impl Gate {
         }
     }
 
-    /// Whether hooks want to see `command` first.
+    /// Whether `command` goes this way: hooks want to see it first, or prompts are here that came before it.
     pub fn wants(&self, command: &Command) -> bool {
         let (Some(hooking), Command::Prompt(prompt)) = (&self.hooking, command) else { return false };
+        if !self.passing.is_empty() {
+            return true;
+        }
         let word = |source: SessionSource| match source {
             SessionSource::Startup => "startup",
             SessionSource::Resume => "resume",
@@ -70,8 +78,7 @@ impl Gate {
             SessionSource::Compact => "compact",
         };
         let starts = self.source.is_some_and(|source| hooking.wants(EventName::SessionStart, word(source)));
-        let is_said = windlass_prompt::parse_slash(&text_of(&prompt.blocks)) == Slash::NotACommand;
-        is_said && (starts || hooking.wants(EventName::UserPromptSubmit, ""))
+        is_said(prompt) && (starts || hooking.wants(EventName::UserPromptSubmit, ""))
     }
 
     /// Whether an input from the store is on its way already.
@@ -93,8 +100,22 @@ impl Gate {
             return;
         };
         self.inside = wish.from_store;
-        let start = self.source.take().map(|source| SessionStart { source, model: Some(model) });
-        self.passing.spawn(pass(hooking, wish, origin, start));
+        let Command::Prompt(prompt) = &wish.command else { return };
+        let mut events = vec![];
+        // A slash command only waits for its turn.
+        if is_said(prompt) {
+            let start = self.source.take().map(|source| SessionStart { source, model: Some(model) });
+            let submit = UserPromptSubmit { prompt: text_of(&prompt.blocks) };
+            events.extend(start.map(windlass_hooks::Event::SessionStart));
+            events.push(windlass_hooks::Event::UserPromptSubmit(submit));
+        }
+        self.cancel = CancellationToken::new();
+        self.passing.spawn(pass(hooking, wish, origin, events, self.cancel.clone()));
+    }
+
+    /// Somebody interrupts: the hooks that are asked about a prompt are called back, and it goes back to who sent it.
+    pub fn call_back(&self) {
+        self.cancel.cancel();
     }
 
     /// The next prompt the hooks have seen; waits for ever if there is none.
@@ -136,25 +157,49 @@ impl Gate {
     }
 }
 
-async fn pass(hooking: Hooking, wish: Wish, origin: Origin, start: Option<SessionStart>) -> Passed {
-    let cancel = CancellationToken::new();
-    let (mut facts, mut texts, mut blocked) = (vec![], vec![], None);
-    let prompt = match &wish.command {
-        Command::Prompt(prompt) => text_of(&prompt.blocks),
-        _ => String::new(),
-    };
-    let events = start
-        .map(windlass_hooks::Event::SessionStart)
-        .into_iter()
-        .chain([windlass_hooks::Event::UserPromptSubmit(UserPromptSubmit { prompt })]);
+fn is_said(prompt: &Prompted) -> bool {
+    windlass_prompt::parse_slash(&text_of(&prompt.blocks)) == Slash::NotACommand
+}
+
+/// Whatever becomes of the hooks, the wish comes back: somebody waits for its answer.
+async fn pass(
+    hooking: Hooking,
+    wish: Wish,
+    origin: Origin,
+    events: Vec<windlass_hooks::Event>,
+    cancel: CancellationToken,
+) -> Passed {
+    let heard = AssertUnwindSafe(hear(hooking, origin, events, cancel)).catch_unwind().await;
+    let heard = heard.unwrap_or_else(|panic| Heard {
+        blocked: Some(format!("asking the hooks panicked: {}", panic_text(&*panic))),
+        ..Heard::default()
+    });
+    let told = (!heard.texts.is_empty()).then(|| heard.texts.join("\n"));
+    Passed { wish: Wish { told, ..wish }, blocked: heard.blocked, facts: heard.facts }
+}
+
+/// What the hooks said of a prompt.
+#[derive(Default)]
+struct Heard {
+    facts: Vec<Event>,
+    texts: Vec<String>,
+    blocked: Option<String>,
+}
+
+async fn hear(
+    hooking: Hooking,
+    origin: Origin,
+    events: Vec<windlass_hooks::Event>,
+    cancel: CancellationToken,
+) -> Heard {
+    let mut heard = Heard::default();
     for event in events {
         let (outcome, ran) = hooking.ask(event, &origin, &cancel).await;
-        facts.extend(ran);
-        texts.extend(hooking::context(&outcome));
+        heard.facts.extend(ran);
+        heard.texts.extend(hooking::context(&outcome));
         if let Decision::Block { hook, reason } | Decision::Stop { hook, reason } = outcome.decision {
-            blocked = Some(format!("{reason} (hook `{hook}`)"));
+            heard.blocked = Some(format!("{reason} (hook `{hook}`)"));
         }
     }
-    let told = (!texts.is_empty()).then(|| texts.join("\n"));
-    Passed { wish: Wish { told, ..wish }, blocked, facts }
+    heard
 }

@@ -86,9 +86,9 @@ impl Hands {
                 tokio::spawn(attended(room, reporter, step.clone()))
             }
             Step::Finish { .. } => {
-                let room =
-                    rooms::finish::check(self.setup.clone(), self.session, state.clone(), cancel.clone(), reporter);
-                tokio::spawn(room)
+                let (setup, token, to) = (self.setup.clone(), cancel.clone(), reporter.clone());
+                let room = rooms::finish::check(setup, self.session, state.clone(), token, to);
+                tokio::spawn(attended(room, reporter, step.clone()))
             }
             // Most calls are judged in their own batch, and then they are not in flight.
             Step::Judge { call } => {
@@ -233,6 +233,8 @@ async fn attended(room: impl Future<Output = ()>, reporter: Reporter, step: Step
         }
         Step::RunTool { call } => rooms::tool::ended(work, call, Outcome::Error, &format!("the tool {message}")),
         Step::Judge { call } => rooms::judge::invalid(work, &call, format!("judging the call {message}")),
+        // A check that panics has no objection to make.
+        Step::Finish { end, .. } => Event::TurnFinished { work, end },
         _ => Event::CompactionFailed { work, message, error: None, spent: None },
     };
     reporter.fact(event).await;

@@ -30,6 +30,7 @@ pub(crate) fn put(tool: &dyn Tool, input: &Value, workspace: &Workspace, opinion
         parts: opinion.parts.iter().map(part).collect(),
         proposed: opinion.proposed.iter().map(|proposal| proposal.rule.clone()).collect(),
         covers: opinion.proposed.iter().map(|proposal| proposal.covers.clone()).collect(),
+        together: opinion.together,
         every_time: opinion.always_ask && kind == QuestionKind::Approval,
         options,
     }

@@ -92,12 +92,12 @@ fn ask(secrets: &Secrets, question: &mut Question) {
 }
 
 fn answer(secrets: &Secrets, answered: &mut Answered) {
-    let Answered { decision, rule, changed, .. } = answered;
+    let Answered { decision, rule, more_rules, changed, .. } = answered;
     match decision {
         Decision::Deny { note: text } | Decision::Words { text } => secrets.redact_string(text, Source::Speech),
         Decision::Allow => {}
     }
-    rule.iter_mut().for_each(|rule| secrets.redact_string(rule, Source::Question));
+    rule.iter_mut().chain(more_rules).for_each(|rule| secrets.redact_string(rule, Source::Question));
     changed.iter_mut().for_each(|changed| secrets.redact_value(&mut changed.input, Source::Speech));
 }
 

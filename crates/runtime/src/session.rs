@@ -108,6 +108,9 @@ impl Session {
         let finished = match event {
             Event::ToolFinished(finished) => finished,
             Event::ModelCancelled { .. } | Event::CompactionFailed { .. } | Event::TurnFinished { .. } => return false,
+            // A hook or a model that was called back has not said no.
+            Event::Judged(judged) => return judged.review.as_ref().is_some_and(|review| review.allows.is_some()),
+            Event::Asked { .. } => return false,
             _ => return true,
         };
         let plan = self.state.call(&finished.call).and_then(|call| call.plan.as_ref());
@@ -245,6 +248,11 @@ impl Session {
             self.briefing.keep_media(&finished.blocks, &draft.blobs);
         }
         let missed = self.cache_miss(work, &event);
+        // The verdict that it comes with did not count any more, and nobody must be asked for nothing.
+        let is_stale = |call: &Call| call.phase != Phase::Asking { question: None };
+        if matches!(&event, Event::Asked { call, .. } if self.state.call(call).is_none_or(is_stale)) {
+            return;
+        }
         for event in broken.into_iter().chain(missed).chain([event]) {
             draft.frames.extend(self.feed.settle(&event));
             let event = self.with_unique_id(work, event);
@@ -283,7 +291,7 @@ impl Session {
             Command::Prompt(prompt) => self.briefing.keep_media(&prompt.blocks, &draft.blobs),
             Command::Answer(answer) => {
                 if matches!(answer.scope, Scope::Project | Scope::Always) {
-                    kept_rules.extend(answer.rule.clone().map(|rule| (rule, answer.scope)));
+                    kept_rules.extend(answer.rules().map(|rule| (rule.clone(), answer.scope)));
                 }
                 for event in answers::covered(&self.setup, &self.state, &answer) {
                     draft.happened(&self.setup, &mut self.state, Some(seq), event);
@@ -323,6 +331,9 @@ impl Session {
 
     /// Takes a wish in, or lets the hooks see it first.
     fn hear(&mut self, wish: Wish, news: &mut News) {
+        if matches!(wish.command, Command::Interrupt { .. }) {
+            self.gate.call_back();
+        }
         match self.gate.wants(&wish.command) {
             true => self.gate.admit(wish, self.fence.session, &self.state),
             false => news.items.push(Arrival::Wish(wish)),

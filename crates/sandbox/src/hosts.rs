@@ -96,6 +96,22 @@ fn name(text: &str) -> Option<String> {
     (name.len() <= 253 && name.split('.').all(label)).then_some(name)
 }
 
+impl HostPattern {
+    /// Whether `host`, as a client wrote it, is meant, at whichever port.
+    pub(crate) fn means(&self, host: &str) -> bool {
+        let address = host.parse::<IpAddr>().ok();
+        let Some(name) = address.map_or_else(|| name(host), |address| Some(address.to_string())) else { return false };
+        match (&self.whom, address) {
+            (Whom::Net(net, bits), Some(address)) => within(address, *net, *bits),
+            (Whom::Name(known), None) => *known == name,
+            (Whom::Below(known), None) => {
+                name.strip_suffix(known.as_str()).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+            }
+            _ => false,
+        }
+    }
+}
+
 /// The list, as the proxy asks it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hosts(pub Vec<HostPattern>);
@@ -103,19 +119,7 @@ pub(crate) struct Hosts(pub Vec<HostPattern>);
 impl Hosts {
     /// Whether `host`, as a client wrote it, may be asked for at all.
     pub fn names(&self, host: &str, port: u16) -> bool {
-        let address = host.parse::<IpAddr>().ok();
-        let Some(name) = address.map_or_else(|| name(host), |address| Some(address.to_string())) else { return false };
-        self.0.iter().any(|pattern| {
-            let whom = match (&pattern.whom, address) {
-                (Whom::Net(net, bits), Some(address)) => within(address, *net, *bits),
-                (Whom::Name(known), None) => *known == name,
-                (Whom::Below(known), None) => {
-                    name.strip_suffix(known.as_str()).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
-                }
-                _ => false,
-            };
-            whom && reaches(pattern.port, port)
-        })
+        self.0.iter().any(|pattern| pattern.means(host) && reaches(pattern.port, port))
     }
 
     /// Whether a name that was listed may lead to `address`: any public one, a private one only if it is listed itself.

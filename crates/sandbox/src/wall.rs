@@ -112,6 +112,9 @@ mod linux {
     use std::process::Stdio;
     use std::sync::PoisonError;
 
+    /// Names of the machine itself.
+    const OWN_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
     /// Bytes of a fallen wall's own words that are kept.
     const REASON_BYTES: usize = 300;
 
@@ -226,8 +229,11 @@ mod linux {
                 for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
                     walled.env(name, &proxy);
                 }
+                // What the command serves itself is reached past the proxy, but for what is listed of this machine.
+                let listed = |name: &&str| settings.hosts.iter().any(|host| host.means(name));
+                let past: Vec<&str> = OWN_NAMES.into_iter().filter(|name| !listed(name)).collect();
                 for name in ["NO_PROXY", "no_proxy"] {
-                    walled.env(name, "localhost,127.0.0.1,::1");
+                    walled.env(name, past.join(","));
                 }
                 walled.env("NODE_USE_ENV_PROXY", "1");
             }

@@ -234,3 +234,111 @@ async fn a_compaction_a_person_asked_for_can_be_blocked() {
     assert!(soon(failed).await.contains("not now"));
     assert_eq!(workshop.bodies().len(), 3, "no model was asked to sum up");
 }
+
+const ASKS: &str = r#"echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask", "permissionDecisionReason": "look twice"}}'"#;
+
+#[tokio::test]
+async fn where_nobody_is_asked_a_hook_that_wants_it_is_a_no() {
+    for builder in [
+        |workshop: &Workshop| workshop.agent(),
+        |workshop: &Workshop| {
+            let policy = Policy::new(&["bash(touch:*)".to_owned()], &[], &[]).unwrap();
+            workshop.asking().mode(PermissionMode::DontAsk).policy(policy)
+        },
+    ] {
+        let workshop = Workshop::playing(&format!("{TOUCH}{DONE}"));
+        let hook = json!({"PreToolUse": [{"matcher": "bash", "command": ASKS}]});
+        let agent = hooked(&workshop, builder(&workshop), hook).build().unwrap();
+        let session = agent.open().await.unwrap();
+        soon(session.run("go")).await.unwrap();
+        let judged = judged(&records(&agent, &session).await);
+        assert_eq!((judged.verdict, &*judged.stage), (Verdict::Deny, "hook"));
+        assert!(!workshop.folder.path().join("made").exists());
+    }
+}
+
+#[tokio::test]
+async fn neither_a_rule_nor_a_model_answers_a_hook_that_wants_a_person() {
+    let yes = "[[step]]\nwhen = { system = 'safety review' }\nblocks = [{ text = '{\"allow\": true}' }]\n";
+    let workshop = Workshop::playing(&format!("{yes}{TOUCH}{DONE}"));
+    let hook = json!({"PreToolUse": [{"matcher": "bash", "command": ASKS}]});
+    let agent = hooked(&workshop, workshop.asking().mode(PermissionMode::Auto), hook).build().unwrap();
+    let session = agent.open().await.unwrap();
+    let mut turn = session.submit("go").await.unwrap();
+    let (call, asked) = question(&mut turn).await;
+    assert!(asked.every_time, "{asked:?}");
+    let lasting = Answered {
+        scope: Scope::Session,
+        rule: Some("bash(touch:*)".into()),
+        ..*answer(&call, &asked, Decision::Allow)
+    };
+    let error = send(&session, Box::new(lasting)).await.unwrap_err().to_string();
+    assert!(error.contains("asked every time"), "{error}");
+    assert!(!workshop.folder.path().join("made").exists());
+}
+
+#[tokio::test]
+async fn a_hook_called_back_by_the_end_of_the_process_has_not_said_no() {
+    let workshop = Workshop::playing(&format!("{TOUCH}{DONE}"));
+    let slow = json!({"PreToolUse": [{"command": "echo > thinking; sleep 600"}]});
+    let agent = hooked(&workshop, workshop.agent().store(workshop.store()), slow).build().unwrap();
+    let session = agent.open().await.unwrap();
+    let _turn = session.submit("go").await.unwrap();
+    while !workshop.folder.path().join("thinking").exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    session.handle().close().await;
+    let before = log(&agent.setup().store, session.id()).await;
+    assert!(!before.iter().any(|record| matches!(record.event, Event::Judged(_))), "nobody has said anything");
+
+    let agent = workshop.agent().store(workshop.store()).build().unwrap();
+    let session = agent.resume(session.id()).await.unwrap();
+    assert_eq!(soon(session.rejoin(Seq(1)).finish()).await.unwrap().end, End::Done);
+    assert!(workshop.folder.path().join("made").exists());
+    checked(&agent, &session).await;
+}
+
+#[tokio::test]
+async fn prompts_keep_their_order_past_the_hooks() {
+    let workshop = Workshop::playing("repeat = true\n[[step]]\nblocks = [{ text = 'done' }]");
+    // The first waits for a hook that no later one has to wait for.
+    let hook = json!({"SessionStart": [{"command": "echo > thinking; while [ ! -e go ]; do sleep 0.01; done"}]});
+    let agent = hooked(&workshop, workshop.agent(), hook).build().unwrap();
+    let session = agent.open().await.unwrap();
+    let both = async { tokio::join!(session.submit("first"), session.submit("second"), session.submit("/clear")) };
+    let free = async {
+        while !workshop.folder.path().join("thinking").exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        // Time for the others to overtake it, if they could.
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        workshop.write("go", "");
+    };
+    let ((first, second, _), ()) = soon(async { tokio::join!(both, free) }).await;
+    soon(first.unwrap().finish()).await.unwrap();
+    drop(second.unwrap());
+    let said = log(&agent.setup().store, session.id()).await.into_iter().filter_map(|record| match record.event {
+        Event::Prompted(prompt) => Some(text_of(&prompt.blocks)),
+        Event::Cleared { .. } => Some("cleared".into()),
+        _ => None,
+    });
+    assert_eq!(said.take(2).collect::<Vec<_>>(), ["first", "second"]);
+}
+
+#[tokio::test]
+async fn an_interrupt_calls_a_hook_back_that_holds_a_prompt() {
+    let workshop = Workshop::playing(DONE);
+    let hook = json!({"UserPromptSubmit": [{"command": "echo > thinking; sleep 600"}]});
+    let agent = hooked(&workshop, workshop.agent(), hook).build().unwrap();
+    let session = agent.open().await.unwrap();
+    let interrupt = async {
+        while !workshop.folder.path().join("thinking").exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        let _ = session.handle().send(Command::Interrupt { by: "test".into() }).await;
+    };
+    let (sent, ()) = soon(async { tokio::join!(session.submit("go"), interrupt) }).await;
+    let error = sent.err().expect("it went no further");
+    assert!(matches!(error, SendError::Rejected(Rejected::Blocked { .. })), "{error}");
+    checked(&agent, &session).await;
+}

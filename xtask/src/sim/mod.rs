@@ -15,6 +15,7 @@ mod start;
 mod storm;
 mod tale;
 mod watch;
+mod watched;
 mod weather;
 mod world;
 

@@ -112,6 +112,7 @@ impl World {
         let changed = self.random.one_in(4).then(|| Changed { input: serde_json::json!({ "changed": true }), plan });
         let (scope, rule) = (Scope::Once, None);
         let call = id.clone();
-        Command::Answer(Box::new(Answered { call, hash, decision, scope, rule, changed, by: "terminal".into() }))
+        let (more_rules, by) = (vec![], "terminal".into());
+        Command::Answer(Box::new(Answered { call, hash, decision, scope, rule, more_rules, changed, by }))
     }
 }

@@ -7,6 +7,7 @@ use super::mutant::Brain;
 use super::purse::Purse;
 use super::room::BROKEN_OFF;
 use super::start::may_start;
+use super::watched::{Watched, plan_of};
 use super::weather::{Weather, only_left_out};
 use std::collections::{BTreeMap, BTreeSet};
 use windlass_kernel::*;
@@ -33,22 +34,6 @@ pub struct Watch {
     /// Whether each input that the model has not been shown wants its answer by a schema.
     wants: Vec<bool>,
     pub counts: Counts,
-}
-
-/// One call, from its block on.
-#[derive(Default)]
-struct Watched {
-    name: String,
-    allowed: bool,
-    denied: bool,
-    closed: bool,
-    runs: u32,
-    /// Runs that a crash cut off.
-    lost: bool,
-    /// What the model must find as its result.
-    result: Option<Vec<ContentBlock>>,
-    /// Bytes of the result that was left out.
-    left_out: Option<usize>,
 }
 
 #[derive(Default)]
@@ -129,7 +114,13 @@ impl Watch {
                 self.wants.push(prompt.output_schema.is_some());
             }
             Event::Opened { model, .. } => self.weather.set_model(model),
-            Event::Configured(change) => change.model.iter().for_each(|model| self.weather.set_model(model)),
+            Event::Configured(change) => {
+                change.model.iter().for_each(|model| self.weather.set_model(model));
+                if change.mode.is_some_and(|mode| mode != self.state.mode) {
+                    self.judgements_lapse();
+                }
+            }
+            Event::ToolsChanged { .. } => self.judgements_lapse(),
             Event::SpendingSeen { scope, spent } => self.purse.seen(*scope, *spent),
             Event::Interrupted { .. } => {
                 self.counts.interrupts += 1;
@@ -229,6 +220,14 @@ impl Watch {
         watched.denied = matches!(judged.verdict, Verdict::Deny | Verdict::Invalid);
         if watched.denied {
             watched.result = Some(vec![ContentBlock::text(&judged.reason)]);
+        }
+    }
+
+    /// What was allowed under another mode, or with other tools, and has not begun is not allowed any more.
+    fn judgements_lapse(&mut self) {
+        self.open.retain(|_, step| !matches!(step, Step::Judge { .. }));
+        for watched in self.calls.values_mut().filter(|watched| watched.runs == 0 || watched.lost) {
+            watched.allowed = false;
         }
     }
 
@@ -487,10 +486,6 @@ impl Watch {
             _ => false,
         })
     }
-}
-
-fn plan_of(watched: &Watched) -> CallPlan {
-    super::room::plan(&watched.name)
 }
 
 fn interrupted(state: &State) -> bool {

@@ -14,7 +14,22 @@ impl State {
         }
     }
 
+    /// Calls that have not begun were allowed under a mode or with tools that are others now: they are judged anew. A
+    /// question stays open; what its answer may let run is looked at when it is given.
+    pub(super) fn judge_anew(&mut self) {
+        let round = self.turn.as_mut().and_then(|turn| turn.round.as_mut());
+        for call in round.into_iter().flat_map(|round| &mut round.calls) {
+            if matches!(call.phase, Phase::Judging { .. } | Phase::Allowed) {
+                call.start_over();
+            }
+        }
+    }
+
     pub(super) fn judged(&mut self, judged: &Judged) {
+        // Spent is spent, whether the verdict still counts or not.
+        if let Some(review) = &judged.review {
+            self.spend(&review.spent);
+        }
         let Some(call) = self.call_mut(&judged.call) else { return };
         if call.phase != (Phase::Judging { work: judged.work }) {
             return;
@@ -22,12 +37,8 @@ impl State {
         call.plan = Some(judged.plan.clone());
         call.context = judged.context.clone();
         if let Some(input) = &judged.input {
-            call.input = input.clone();
+            call.made = Some(std::mem::replace(&mut call.input, input.clone()));
         }
-        if let Some(review) = &judged.review {
-            self.spend(&review.spent);
-        }
-        let Some(call) = self.call_mut(&judged.call) else { return };
         match judged.verdict {
             Verdict::Allow => call.phase = Phase::Allowed,
             Verdict::Ask => call.phase = Phase::Asking { question: None },
@@ -55,6 +66,8 @@ impl State {
             Decision::Allow => {
                 if let Some(changed) = &answer.changed {
                     call.input = changed.input.clone();
+                    // What a person made of it takes the place of the model's own.
+                    call.made = None;
                     call.plan = Some(changed.plan.clone());
                 }
                 call.phase = Phase::Allowed;
@@ -68,7 +81,7 @@ impl State {
             }
         }
         if answer.scope != Scope::Once {
-            self.grants.extend(answer.rule.clone());
+            self.grants.extend(answer.rules().cloned());
         }
         self.close_round();
     }
@@ -164,6 +177,16 @@ impl State {
         };
         self.call_ids.extend(round.calls.iter().map(|call| call.id.clone()));
         self.messages.extend(round.messages().map(Arc::new));
+    }
+}
+
+impl Call {
+    /// Back to where it is judged first, with the arguments it was made with: what a hook makes of them is made once.
+    pub(super) fn start_over(&mut self) {
+        self.phase = Phase::New;
+        if let Some(made) = self.made.take() {
+            self.input = made;
+        }
     }
 }
 

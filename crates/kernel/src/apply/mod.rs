@@ -71,8 +71,9 @@ impl State {
             self.model = model.clone();
             self.speaking = None;
         }
-        if let Some(mode) = change.mode {
+        if let Some(mode) = change.mode.filter(|mode| *mode != self.mode) {
             self.mode = mode;
+            self.judge_anew();
         }
         if let Some(profile) = &change.profile {
             self.profile = (**profile).clone();
@@ -89,6 +90,7 @@ impl State {
                 ToolsChange::Disabled | ToolsChange::Unregistered => self.disabled_tools.insert(tool.clone()),
             };
         }
+        self.judge_anew();
     }
 
     fn prompted(&mut self, record: &Record, prompt: &Prompted) {

@@ -48,6 +48,7 @@ impl State {
                 id: tool_use.id.clone(),
                 name: tool_use.name.clone(),
                 input: tool_use.input.clone(),
+                made: None,
                 plan: None,
                 context: None,
                 phase: Phase::New,

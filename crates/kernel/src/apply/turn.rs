@@ -64,7 +64,10 @@ impl State {
         let Some(round) = &mut turn.round else { return };
         round.cancelling = false;
         for call in &mut round.calls {
-            call.phase = orphaned(call);
+            match orphaned(call) {
+                Phase::New => call.start_over(),
+                phase => call.phase = phase,
+            }
         }
         if round.ended.is_none() {
             self.broke_off();

@@ -342,7 +342,7 @@ impl Story {
         let question = self.state.asking().find(|(call, _)| call.id == *id).map(|(_, question)| question.hash.clone());
         let hash = question.unwrap_or_else(|| panic!("{id} asks nothing:\n{}", self.told()));
         let (scope, rule, changed, by) = (Scope::Once, None, None, "terminal".into());
-        Answered { call: id.clone(), hash, decision, scope, rule, changed, by }
+        Answered { call: id.clone(), hash, decision, scope, rule, more_rules: vec![], changed, by }
     }
 
     /// The story as the log tells it, a line per event, without what only goes with a step.

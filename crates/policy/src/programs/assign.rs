@@ -167,6 +167,73 @@ const DANGEROUS_FAMILIES: [&str; 34] = [
     "XDG_",
 ];
 
+/// Ends of names whose value may be a program, a file or options, however plain it looks.
+const NAMING: [&str; 26] = [
+    "ARGS", "ASKPASS", "BASE", "BIN", "CMD", "COMMAND", "CONFIG", "DIR", "EDITOR", "EXEC", "FILE", "FLAGS", "HOME",
+    "HOOK", "HOST", "LIB", "OPT", "OPTIONS", "OPTS", "PAGER", "PATH", "PROFILE", "RC", "RUNNER", "SHELL", "WRAPPER",
+];
+
+/// A number or a word that switches something, in a variable that nobody takes for a program, a file or options.
+fn is_switch(name: &str, value: &Word) -> bool {
+    const WORDS: [&str; 22] = [
+        "all",
+        "always",
+        "auto",
+        "debug",
+        "dev",
+        "development",
+        "error",
+        "false",
+        "full",
+        "info",
+        "local",
+        "never",
+        "no",
+        "none",
+        "off",
+        "on",
+        "production",
+        "test",
+        "trace",
+        "true",
+        "warn",
+        "yes",
+    ];
+    let Some(text) = value.value() else { return false };
+    let is_number = !text.is_empty() && text.len() <= 9 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_named = name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+    let is_plain = is_number || WORDS.contains(&&*text.to_ascii_lowercase());
+    is_plain && is_named && !NAMING.iter().any(|end| name.ends_with(end)) && alone(name, value).is_none()
+}
+
+/// Options of a compiler or an engine that only set lints or memory.
+fn is_tuning(name: &str, value: &Word) -> bool {
+    let Some(text) = value.value() else { return false };
+    let mut words = text.split(' ').filter(|word| !word.is_empty());
+    let is_lint =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-:".contains(&byte));
+    match name {
+        "RUSTFLAGS" | "RUSTDOCFLAGS" => loop {
+            match words.next() {
+                None => return true,
+                Some("-A" | "-D" | "-F" | "-W") if words.next().is_some_and(is_lint) => {}
+                Some(word)
+                    if word.len() > 2
+                        && word.starts_with(['-'])
+                        && "ADFW".contains(&word[1..2])
+                        && is_lint(&word[2..]) => {}
+                Some(_) => return false,
+            }
+        },
+        "NODE_OPTIONS" => words.all(|word| {
+            let size =
+                word.strip_prefix("--max-old-space-size=").or_else(|| word.strip_prefix("--max_old_space_size="));
+            size.is_some_and(|size| !size.is_empty() && size.bytes().all(|byte| byte.is_ascii_digit()))
+        }),
+        _ => false,
+    }
+}
+
 /// Programs that show a text, or take it as it is, without running anything in turn.
 fn is_quiet(name: &str, value: &Word) -> bool {
     let shows = matches!(name, "PAGER" | "GIT_PAGER" | "MANPAGER" | "GH_PAGER");
@@ -180,7 +247,7 @@ fn is_quiet(name: &str, value: &Word) -> bool {
 
 /// Why `NAME=value` in front of a command keeps it from being known; none if it is harmless.
 pub(super) fn before_command(name: &str, value: &Word) -> Option<String> {
-    if is_harmless(name) || is_quiet(name, value) {
+    if is_harmless(name) || is_quiet(name, value) || is_switch(name, value) || is_tuning(name, value) {
         return None;
     }
     Some(format!("`{}=` may change what the command runs or reaches", clean(name)))
@@ -231,8 +298,11 @@ mod tests {
             ("CI", true, true),
             ("LC_ALL", true, true),
             ("RUST_LOG", true, true),
-            ("FOO", false, true),
+            ("FOO", true, true),
             ("x", false, true),
+            ("RC", false, true),
+            ("EXTRA_FLAGS", false, true),
+            ("PYTHONINSPECT", false, false),
             ("PATH", false, false),
             ("PATH+", false, false),
             ("LD_PRELOAD", false, false),
@@ -242,6 +312,31 @@ mod tests {
             let value = Word::known("1");
             assert_eq!(before_command(name, &value).is_none(), before, "{name}");
             assert_eq!(alone(name, &value).is_none(), later, "{name}");
+        }
+    }
+
+    #[test]
+    fn values_that_only_switch_or_tune_are_harmless() {
+        for (name, value, expected) in [
+            ("FOO", "true", true),
+            ("APP_MODE", "test", true),
+            ("FOO", "./x", false),
+            ("FOO", "sh", false),
+            ("FOO", "", false),
+            ("PAGER", "cat", true),
+            ("PAGER", "less", false),
+            ("GIT_EDITOR", "true", true),
+            ("GIT_EDITOR", "sh", false),
+            ("GIT_SSH_COMMAND", "true", false),
+            ("RUSTFLAGS", "-D warnings", true),
+            ("RUSTFLAGS", "-Dwarnings -A dead_code", true),
+            ("RUSTFLAGS", "-C linker=./x", false),
+            ("RUSTFLAGS", "-D", false),
+            ("RUSTFLAGS", "-Clinker=x", false),
+            ("NODE_OPTIONS", "--max-old-space-size=4096", true),
+            ("NODE_OPTIONS", "--max-old-space-size=4096 -r ./x", false),
+        ] {
+            assert_eq!(before_command(name, &Word::known(value)).is_none(), expected, "{name}={value}");
         }
     }
 }

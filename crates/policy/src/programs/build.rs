@@ -36,6 +36,7 @@ fn by_program(act: &mut Act, words: &[Word], options: &Options, name: &str) {
             for taken in options.taken.iter().filter(|taken| taken.name == "p").filter(leaves_out) {
                 act.deed.sharp.retain(|sharp| sharp.at != taken.at);
             }
+            reports(act, words, options);
         }
         "rustc" => {
             linked(act, options, &["C", "--codegen"], &["link", "plugin", "profile"]);
@@ -198,12 +199,33 @@ fn variables(act: &mut Act, words: &[Word], options: &Options) {
     }
 }
 
+/// Reports that are written where they are told, and files of further options.
+fn reports(act: &mut Act, words: &[Word], options: &Options) {
+    for taken in options.taken.iter().filter(|taken| taken.name == "--cov-report") {
+        let path = taken.value.as_ref().and_then(|value| value.text.split_once(':')).map(|(_, path)| path.to_string());
+        if let Some(path) = path {
+            act.file(FileHow::Edit, &Word { text: path, ..taken.value.clone().unwrap_or_default() });
+        }
+    }
+    for (at, word) in words.iter().enumerate().filter(|(_, word)| word.text.starts_with('@')) {
+        act.sharp(at, format!("`{}` brings options of its own", word.text));
+    }
+}
+
 /// `cargo +toolchain` runs another one; `cargo install`, `cargo publish` have rules of their own.
 fn toolchain(act: &mut Act, words: &[Word], options: &Options) {
     if let Some(at) = words.iter().position(|word| word.text.contains("linker=") || word.text.contains("link-arg")) {
         act.sharp(at, "it decides which linker runs, or with what");
     }
+    if let Some(at) = words.iter().position(|word| word.text.starts_with("--logfile")) {
+        act.sharp(at, "it writes a file");
+    }
     let Some(first) = options.operands.first().copied() else { return };
+    if matches!(&words[first].text[..], "new" | "init" | "vendor")
+        && let Some(at) = options.operands.get(1).copied().filter(|at| !act.place.holds(&words[*at]))
+    {
+        act.sharp(at, format!("it makes `{}`, which leads outside of the folder", words[at].text));
+    }
     if words[first].text.starts_with('+') {
         let known = matches!(&words[first].text[..], "+nightly" | "+stable" | "+beta");
         if !known {
@@ -242,7 +264,8 @@ fn packages(act: &mut Act, words: &[Word], options: &Options, name: &str) {
         act.deed.net = true;
         act.deed.reach = Reach::Looks;
     }
-    let changes = matches!(&words[first].text[..], "install" | "i" | "add" | "link" | "ln" | "update" | "up" | "uninstall");
+    let changes =
+        matches!(&words[first].text[..], "install" | "i" | "add" | "link" | "ln" | "update" | "up" | "uninstall");
     let is_global = |word: &Word| matches!(&word.text[..], "-g" | "--global") || word.text == "--location=global";
     if let Some(at) = words.iter().position(is_global).filter(|_| changes) {
         act.sharp(at, "it changes what is installed for all projects");

@@ -18,7 +18,7 @@ pub(super) const TABLES: [Table; 33] = [
     Table {
         names: "npm,pnpm,yarn,bun,cnpm",
         loads: "--script-shell --node-options --userconfig --globalconfig --registry --init-module --shell \
-                --shell-emulator --node-gyp --git --viewer --editor --cache --use-yarnrc --modules-dir \
+                --shell-emulator --pack-destination --node-gyp --git --viewer --editor --cache --use-yarnrc --modules-dir \
                 --global-dir --config --preload --define --plugin --https-proxy --proxy",
         dares: "--unsafe-perm",
         flags: "--prefer-offline --recursive",

@@ -26,10 +26,11 @@ const TABLES: [Table; 14] = [
                 --preserve-symlinks --throw-deprecation --no-deprecation --test-only --test-force-exit \
                 --experimental-sqlite --experimental-transform-types --pending-deprecation \
                 --preserve-watch-output --experimental-default-type --prof --cpu-prof --heap-prof",
+        edits: "--test-reporter-destination",
         maybe: "--max-old-space-size --max_old_space_size --stack-size --stack-trace-limit \
                 --unhandled-rejections --test-concurrency --test-timeout --input-type --dns-result-order \
                 --max-http-header-size --test-shard --test-isolation",
-        values: "--test-name-pattern --test-skip-pattern --test-reporter-destination --test-coverage-exclude \
+        values: "--test-name-pattern --test-skip-pattern --test-coverage-exclude \
                 --watch-path --stack-trace",
         loads: "-rC --require --import --loader --experimental-loader --env-file --env-file-if-exists \
                 --conditions --test-reporter --openssl-config --icu-data-dir --build-snapshot \

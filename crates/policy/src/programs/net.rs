@@ -156,10 +156,7 @@ const TABLES: [Table; 16] = [
                 --load-extension --keyserver-options",
         ..ANYTHING
     },
-    Table {
-        names: "ssh-keygen,ssh-add,age,sops,pass,op,vault,keytool,certbot,security,secret-tool",
-        ..ANYTHING
-    },
+    Table { names: "ssh-keygen,ssh-add,age,sops,pass,op,vault,keytool,certbot,security,secret-tool", ..ANYTHING },
     Table { names: "ssh-keyscan", flags: "-46cDHv", values: "-pTtO", reads: "-f", ..NET },
     Table { names: "mutt,irssi,weechat,mosquitto_pub,mosquitto_sub,nats,kcat,kafkacat", net: true, ..ANYTHING },
 ];
@@ -196,6 +193,9 @@ fn curl(act: &mut Act, words: &[Word]) {
             }
             "H" | "--header" | "w" | "--write-out" if text.starts_with('@') => {
                 act.sharp(taken.at, format!("`{text}` sends what a file holds"));
+            }
+            "--url-query" if text.contains('@') => {
+                act.sharp(taken.at, format!("`{text}` may send what a file holds"));
             }
             "w" | "--write-out" if text.contains("%output{") => act.sharp(taken.at, "it writes a file"),
             "--variable" => act.sharp(taken.at, "`--variable` may hold what a file holds"),

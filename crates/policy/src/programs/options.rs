@@ -348,7 +348,7 @@ pub(super) fn may_be_option(word: &Word) -> bool {
     match word.kind {
         WordKind::Known => false,
         WordKind::Glob => word.text.starts_with(['*', '?', '[', '-', '@', '+', '!']) && !word.tilde,
-        WordKind::Unknown => true,
+        WordKind::Unknown => !word.is_stream(),
     }
 }
 

@@ -18,12 +18,14 @@ pub(super) struct Place {
     /// The shell itself and the subshells that are open, each with its number.
     levels: Vec<(u32, Folders)>,
     stack: Vec<Word>,
+    /// What runs now runs only if every `cd` before it led where it says.
+    sure: bool,
 }
 
 impl Place {
     pub(super) fn new(start: &str) -> Place {
         let start = join(start, ".");
-        Place { levels: vec![(0, vec![Some(start.clone())])], start, stack: Vec::new() }
+        Place { levels: vec![(0, vec![Some(start.clone())])], start, stack: Vec::new(), sure: false }
     }
 
     /// Goes to the subshell reached through `scope`; those it is not in are forgotten, a new one begins where its
@@ -38,15 +40,31 @@ impl Place {
         }
     }
 
+    /// Says whether what comes next runs only if every `cd` before it worked.
+    pub(super) fn set_sure(&mut self, sure: bool) {
+        self.sure = sure;
+    }
+
+    /// Only one folder is possible.
+    pub(super) fn is_sure(&self) -> bool {
+        self.possible().len() == 1
+    }
+
+    /// The folders commands may run in.
+    fn possible(&self) -> &[Option<String>] {
+        let folders = self.folders();
+        if self.sure { &folders[folders.len() - 1..] } else { folders }
+    }
+
     /// The folder commands most likely run in.
     pub(super) fn here(&self) -> Option<String> {
-        let folders = self.folders();
+        let folders = self.possible();
         if folders.contains(&None) { None } else { folders.last().cloned().flatten() }
     }
 
     /// Further folders they may run in.
     pub(super) fn elsewhere(&self) -> impl Iterator<Item = &str> {
-        let folders = self.folders();
+        let folders = self.possible();
         folders[..folders.len() - 1].iter().filter_map(|folder| folder.as_deref())
     }
 
@@ -56,7 +74,7 @@ impl Place {
 
     /// A folder they may run in that lies outside of the one the line starts in.
     pub(super) fn outside(&self) -> Option<String> {
-        let outside = self.folders().iter().find(|folder| folder.as_deref().is_none_or(|path| !self.contains(path)));
+        let outside = self.possible().iter().find(|folder| folder.as_deref().is_none_or(|path| !self.contains(path)));
         outside.map(|folder| folder.clone().unwrap_or_else(|| "a folder that is not known".into()))
     }
 
@@ -66,7 +84,7 @@ impl Place {
         if word.kind != WordKind::Known || word.tilde && !at_home {
             return false;
         }
-        self.folders()
+        self.possible()
             .iter()
             .all(|folder| folder.as_deref().is_some_and(|folder| self.contains(&resolve(folder, word))))
     }

@@ -13,6 +13,8 @@ use crate::shell::{self, Input, Redirect, RedirectKind, Script, Simple, Word, Wo
 const MAX_LEVELS: usize = 8;
 /// Deeds of one command line.
 const MAX_DEEDS: usize = 1024;
+/// Words of commands around others that are carried along to these; many inner ones in a long line would be a square.
+const MAX_CARRIED: usize = 32 * 1024;
 /// Folders whose programs are the known ones.
 const SYSTEM_FOLDERS: [&str; 6] = ["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin"];
 
@@ -23,7 +25,7 @@ pub fn read(script: &Script, folder: &str) -> Reading {
 
 /// The same, with the text that was parsed, from which commands are shown.
 pub fn read_text(script: &Script, text: &str, folder: &str) -> Reading {
-    let mut reader = Reader { place: Place::new(folder), deeds: 0, doubts: Vec::new() };
+    let mut reader = Reader { place: Place::new(folder), deeds: 0, carried: 0, doubts: Vec::new() };
     let mut deeds = reader.script(script, text, &Way::default());
     if ["while", "until", "for", "select", "function", "()", "( )"].iter().any(|word| text.contains(word)) {
         doubt_rounds(&mut deeds);
@@ -45,6 +47,8 @@ struct Way {
 struct Reader {
     place: Place,
     deeds: usize,
+    /// Words of outer commands that deeds have been given.
+    carried: usize,
     doubts: Vec<String>,
 }
 
@@ -70,9 +74,18 @@ impl Reader {
     fn script(&mut self, script: &Script, text: &str, way: &Way) -> Vec<Deed> {
         self.doubt_all(&script.doubts);
         let mut deeds = Vec::new();
+        let mut before: Option<&Simple> = None;
+        // Every `cd` of the `&&` list so far has led where it says.
+        let mut leads = false;
         for simple in script.commands.iter().filter(|simple| !simple.repeats) {
+            let joined = before.is_some_and(|before| only_after(before, simple, text));
+            self.place.set_sure(joined && leads);
+            let sure = self.place.is_sure();
             deeds.extend(self.simple(simple, text, way));
+            leads = if is_plain_cd(simple, text) { sure } else { joined && leads };
+            before = Some(simple);
         }
+        self.place.set_sure(false);
         deeds
     }
 
@@ -124,11 +137,12 @@ impl Reader {
     /// What the command of these words does, wrappers seen through.
     fn command(&mut self, words: &[Word], input: &Input, way: &Way) -> Vec<Deed> {
         self.deeds += 1;
-        let deed = self.new_deed(words, way);
-        if way.outer.len() >= MAX_LEVELS || self.deeds > MAX_DEEDS {
+        self.carried += way.outer.iter().map(Vec::len).sum::<usize>();
+        if way.outer.len() >= MAX_LEVELS || self.deeds > MAX_DEEDS || self.carried > MAX_CARRIED {
             let doubt = "it nests deeper, or does more, than is followed".to_string();
-            return vec![Deed { doubts: vec![doubt], ..deed }];
+            return vec![Deed { doubts: vec![doubt], ..self.new_deed(words, &Way::default()) }];
         }
+        let deed = self.new_deed(words, way);
         let before = self.place.clone();
         let mut act =
             Act { deed, input, place: &mut self.place, inner: vec![], seen_through: false, whole: Vec::new() };
@@ -193,6 +207,18 @@ impl Reader {
         way.is_inner = true;
         self.script(&script, text, &way)
     }
+}
+
+/// Whether `next` runs only if `before`, right in front of it, succeeded.
+fn only_after(before: &Simple, next: &Simple, text: &str) -> bool {
+    let between = text.get(before.span.end..next.span.start).unwrap_or_default();
+    before.scope == next.scope && between.trim() == "&&"
+}
+
+/// A `cd` that succeeds only if it leads where it says.
+fn is_plain_cd(simple: &Simple, text: &str) -> bool {
+    let negated = text.get(..simple.span.start).is_none_or(|front| front.trim_end().ends_with('!'));
+    !negated && simple.words.first().is_some_and(|word| word.value() == Some("cd"))
 }
 
 /// Files a deed uses, and where else they may be should a `cd` before have failed.

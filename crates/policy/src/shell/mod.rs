@@ -67,7 +67,8 @@ pub struct Word {
     pub quoted: bool,
     /// It begins with an unquoted `~` or `~name` that bash would expand.
     pub tilde: bool,
-    /// Unknown, as a wrapper puts it in when it runs (`xargs`, `find -exec`): any number of whole words.
+    /// Unknown, but no less harmless than any operand: whole words that a wrapper puts in when it runs (`xargs`,
+    /// `find -exec`), or a word with a number the shell knows (`$?`).
     pub put_in: bool,
 }
 
@@ -112,6 +113,11 @@ pub enum Input {
 impl Word {
     pub fn known(text: &str) -> Word {
         Word { text: text.into(), ..Word::default() }
+    }
+
+    /// It is `<(…)`: the name of a stream, whatever is in it; what runs there is a command of its own.
+    pub fn is_stream(&self) -> bool {
+        self.kind == WordKind::Unknown && !self.quoted && self.text.starts_with("<(")
     }
 
     /// The value, where it is known to the letter.

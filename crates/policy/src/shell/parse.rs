@@ -1,7 +1,9 @@
 //! Text to [`Script`].
 
+use super::lex::TokenKind;
 use super::syntax::Syntax;
 use super::{Script, Word, WordKind, agree, flat, heredoc, lex, signs, walk};
+use std::borrow::Cow;
 
 /// Bytes of a command line that are parsed; a longer one is a doubt.
 pub const MAX_BYTES: usize = 64 * 1024;
@@ -30,7 +32,7 @@ fn parsed(text: &str, lexed: &lex::Lexed) -> Result<Script, String> {
     if let Some(failure) = lexed.failure.clone().filter(|_| lexed.endless) {
         return Err(failure);
     }
-    let syntax = Syntax::of(text)?;
+    let syntax = Syntax::of(&for_parser(text, lexed))?;
     let mut script = walk::walk(text, &syntax, lexed);
     for command in &mut script.commands {
         command.repeats = repeats(text, lexed, command.span.start);
@@ -40,6 +42,20 @@ fn parsed(text: &str, lexed: &lex::Lexed) -> Result<Script, String> {
         add_flat(text, lexed, &mut script);
     }
     Ok(script)
+}
+
+/// The text with a letter for each lone `-` that stands before a here-document: the parser would lose it. Words are
+/// read from the text itself.
+fn for_parser<'t>(text: &'t str, lexed: &lex::Lexed) -> Cow<'t, str> {
+    let mut shown = Cow::Borrowed(text);
+    for pair in lexed.tokens.windows(2) {
+        let is_dash = pair[0].kind == TokenKind::Word && &text[pair[0].start..pair[0].end] == "-";
+        let opens = pair[1].kind == TokenKind::Operator && text[pair[1].start..pair[1].end].starts_with("<<");
+        if is_dash && opens {
+            shown.to_mut().replace_range(pair[0].start..pair[0].end, "x");
+        }
+    }
+    shown
 }
 
 /// Whether the command at `start` is the `cat` of a constant here-document that makes a quoted word.

@@ -275,3 +275,17 @@ fn a_constant_here_document_in_a_quoted_word_is_known() {
         assert_eq!(known(text), None, "{text}");
     }
 }
+
+#[test]
+fn a_dash_before_a_here_document_is_a_word() {
+    for (text, expected) in [
+        ("git commit -F - <<'E'\na\nE", "git·commit·-F·-"),
+        ("cat - <<E\na\nE", "cat·-"),
+        ("cat - <<-E\n\ta\n\tE", "cat·-"),
+        ("cat -<<E\na\nE", "cat·-"),
+        ("sh - <<< a", "sh·-"),
+    ] {
+        assert_eq!(told(text).first().map(String::as_str), Some(expected), "{text}");
+        assert_eq!(doubts(text), "", "{text}");
+    }
+}

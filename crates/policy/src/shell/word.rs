@@ -219,6 +219,17 @@ fn unknown(signs: &[Sign]) -> Word {
     word
 }
 
+/// All that is computed in it are numbers (`$?`, `$#`, `$$`, `$!`): it is one word, and no other than it looks.
+fn is_number(signs: &[Sign]) -> bool {
+    let is_plain = |sign: &Sign| match sign {
+        Sign::Computed(source) => matches!(&source[..], "$?" | "$#" | "$$" | "$!"),
+        Sign::Plain(sign) => !matches!(sign, '*' | '?' | '[' | '~'),
+        Sign::Quoted(_) | Sign::Empty => true,
+        Sign::Pattern(_) | Sign::Home => false,
+    };
+    signs.iter().all(is_plain)
+}
+
 fn is_home(signs: &[Sign]) -> bool {
     let leads = signs.iter().find(|sign| **sign != Sign::Empty) == Some(&Sign::Home);
     if leads || signs.first() != Some(&Sign::Plain('~')) {
@@ -231,8 +242,11 @@ fn is_home(signs: &[Sign]) -> bool {
 fn finish(signs: &[Sign], spot: Spot) -> Word {
     let word = unknown(signs);
     let glob = spot != Spot::Value && is_glob(signs);
-    if signs.iter().any(|sign| matches!(sign, Sign::Computed(_))) || has_inner_home(signs, spot) {
+    if has_inner_home(signs, spot) {
         return word;
+    }
+    if signs.iter().any(|sign| matches!(sign, Sign::Computed(_))) {
+        return Word { put_in: is_number(signs), ..word };
     }
     // Quotes within `[…]` change what it stands for.
     let brackets = signs.contains(&Sign::Plain('['));

@@ -189,7 +189,8 @@ fn weigh(setup: &Setup, state: &State, tool: &dyn Tool, planned: &Planned, hooks
         interactive: setup.interactive,
         grants: &state.grants,
     };
-    let opinion = by_hooks(setup.policy.decide(&ask), hooks, setup.interactive);
+    let is_there = setup.interactive && state.mode != PermissionMode::DontAsk;
+    let opinion = by_hooks(setup.policy.decide(&ask), hooks, is_there);
     let by_rule = matches!(&*opinion.stage, "rule" | "grant");
     let wish = tool.confirm(&planned.input);
     let wanted = match wish {
@@ -197,23 +198,34 @@ fn weigh(setup: &Setup, state: &State, tool: &dyn Tool, planned: &Planned, hooks
         Confirm::UnlessRuled => !by_rule && state.mode != PermissionMode::Bypass,
         Confirm::Always => true,
     };
-    if !wanted || opinion.verdict != Verdict::Allow {
-        return opinion;
+    match opinion.verdict {
+        Verdict::Allow if wanted && is_there => asks(tool, wish),
+        Verdict::Allow if wanted => nobody_there(tool),
+        // Neither a rule nor a model can answer for a person here, whatever else asks.
+        Verdict::Ask if wish == Confirm::Always && !is_there => nobody_there(tool),
+        Verdict::Ask if wish == Confirm::Always => Opinion { always_ask: true, proposed: vec![], ..opinion },
+        _ => opinion,
     }
-    let is_there = setup.interactive && state.mode != PermissionMode::DontAsk;
-    if is_there { asks(tool, wish) } else { nobody_there(tool) }
 }
 
 /// A hook's yes satisfies an ask, and its ask stands beside the rules'; a no of the policy stands.
-fn by_hooks(opinion: Opinion, hooks: &Decision, interactive: bool) -> Opinion {
+fn by_hooks(opinion: Opinion, hooks: &Decision, is_there: bool) -> Opinion {
     match hooks {
         Decision::Allow { hook, reason } if opinion.verdict == Verdict::Ask && !opinion.always_ask => {
             Opinion::new(Verdict::Allow, "hook", format!("the hook `{hook}` allows it: {reason}"))
         }
         Decision::Ask { hook, reason } if opinion.verdict == Verdict::Allow => {
             let reason = format!("the hook `{hook}` wants a person to be asked: {reason}");
-            let verdict = if interactive { Verdict::Ask } else { Verdict::Deny };
-            Opinion::new(verdict, "hook", reason)
+            let verdict = if is_there { Verdict::Ask } else { Verdict::Deny };
+            Opinion { always_ask: true, ..Opinion::new(verdict, "hook", reason) }
+        }
+        // What a rule asks as well is not for a rule or a model to answer then.
+        Decision::Ask { .. } if opinion.verdict == Verdict::Ask && is_there => {
+            Opinion { always_ask: true, proposed: vec![], ..opinion }
+        }
+        Decision::Ask { hook, reason } if opinion.verdict == Verdict::Ask => {
+            let reason = format!("the hook `{hook}` wants a person to be asked, and nobody is there: {reason}");
+            Opinion::new(Verdict::Deny, "hook", reason)
         }
         _ => opinion,
     }

@@ -203,7 +203,8 @@ pub async fn started(turn: &mut Turn) -> CallId {
 /// An answer to `question`, for this once.
 pub fn answer(call: &CallId, question: &Question, decision: Decision) -> Box<Answered> {
     let (call, hash) = (call.clone(), question.hash.clone());
-    Box::new(Answered { call, hash, decision, scope: Scope::Once, rule: None, changed: None, by: "story".into() })
+    let (scope, by) = (Scope::Once, "story".into());
+    Box::new(Answered { call, hash, decision, scope, rule: None, more_rules: vec![], changed: None, by })
 }
 
 pub async fn send(session: &Session, answer: Box<Answered>) -> Result<Seq, SendError> {
