@@ -6,7 +6,7 @@ use crate::exit::{Code, Failure};
 use crate::extensions::{Extensions, ProjectTools};
 use crate::settings::Settings;
 use crate::telemetry::{self, Telemetry};
-use crate::{choose, clock, config, git_settings, hooks, kept, near, project, sandbox, secrets, terminal};
+use crate::{choose, clock, hooks, kept, project, sandbox, secrets, terminal};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
@@ -199,39 +199,6 @@ impl Desk {
     /// Where tools lie that the folder brings.
     pub fn places(&self) -> ProjectTools<'_> {
         ProjectTools { folder: &self.folder, trusted: self.settings.project.extensions.as_deref() }
-    }
-
-    /// What the folder brings and nobody has trusted, a line each.
-    pub fn notes(&self) -> Vec<String> {
-        let withheld = self.settings.config.layers.iter().flat_map(|layer| &layer.withheld);
-        let names: Vec<String> = withheld.map(|entry| config::shown(&entry.path)).collect();
-        let note = self.settings.project.note(names.iter().map(String::as_str));
-        let git = git_settings::running(&self.folder);
-        let git = git.iter().find(|told| !self.settings.project.git.contains(*told)).map(|told| {
-            format!("git is asked about here, for the repository's own settings would have it run {told}: see `windlass trust`")
-        });
-        note.into_iter()
-            .chain(git)
-            .chain(self.rules_of_nobody())
-            .map(|line| terminal::harmless(&line).into_owned())
-            .collect()
-    }
-
-    /// Rules of names that no tool has: they guard nothing.
-    fn rules_of_nobody(&self) -> Vec<String> {
-        const TAGS: [&str; 7] = ["exec", "fs.read", "fs.write", "net", "search", "ask", "web_search"];
-        let tools = self.tools();
-        let names = tools.names();
-        let is_known =
-            |name: &str| names.iter().any(|known| known == name) || TAGS.contains(&name) || name.contains("__");
-        let rules = self.settings.policy.rules().iter().map(|rule| rule.text());
-        let lost = rules.filter_map(|rule| {
-            let name = windlass_policy::tool_name(rule.split('(').next().unwrap_or(rule).trim());
-            let hint = near::hint(&name, names.iter().map(String::as_str));
-            (!is_known(&name) && !name.ends_with('*'))
-                .then(|| format!("the rule `{rule}` is of no tool there is{hint}"))
-        });
-        lost.collect()
     }
 
     fn facts(&self) -> Facts {

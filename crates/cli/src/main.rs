@@ -41,6 +41,7 @@ mod mask;
 mod mock;
 mod models;
 mod near;
+mod notes;
 mod output;
 mod own_check;
 mod policy;
