@@ -86,7 +86,7 @@ async fn by_hand(desk: &Desk, name: &str, input: &str, as_json: bool) -> Ended {
     let plan = entry.tool.plan(&input, &workspace);
     permit(desk, name, &input, &plan)?;
     if name == "bash" && entry.tool.confirm(&input) == Confirm::Always {
-        let why = "outside_sandbox asks a person, and nobody is asked here: set sandbox.wall to none for this run";
+        let why = "outside_sandbox asks a person, and nobody is asked here: leave it out, and run with --config sandbox.wall=none";
         return Err(Failure::new(Code::Denied, why));
     }
     let seen = seen(&tools, &plan, &workspace).await;

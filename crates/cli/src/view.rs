@@ -13,6 +13,8 @@ use windlass_runtime::{DeltaFrame, DeltaKind, Frame};
 
 /// Characters of a reason or an error in a line; a denial's names the flag that would allow it, so it is long.
 const REASON_CHARS: usize = 400;
+/// Characters of a line of a preview or output.
+const LINE_CHARS: usize = 2_000;
 /// Lines of a tool's output that `-v` shows.
 const OUTPUT_LINES: usize = 40;
 
@@ -357,7 +359,11 @@ pub fn diff(diff: &str, look: Look) -> String {
 /// The first `most` lines of `text`, each on a line of its own behind four spaces.
 pub fn indented(text: &str, most: usize) -> String {
     let clean = harmless(text);
-    let mut lines: Vec<String> = clean.lines().take(most).map(|line| format!("\n    {line}")).collect();
+    let cut = |line: &str| match line.char_indices().nth(LINE_CHARS) {
+        Some((end, _)) => format!("\n    {} … {} more", &line[..end], words::count(line[end..].len() as u64, "byte")),
+        None => format!("\n    {line}"),
+    };
+    let mut lines: Vec<String> = clean.lines().take(most).map(cut).collect();
     let left = clean.lines().count().saturating_sub(most);
     if left > 0 {
         lines.push(format!("\n    … {} more", words::count(left as u64, "line")));

@@ -71,7 +71,14 @@ fn view(plan: &Plan, guarded: &Guarded, own: &Path) -> Result<Vec<OsString>, Str
     roots.into_iter().for_each(|root| line.bind("--bind", root, root));
     guarded.pinned.iter().for_each(|path| line.bind("--bind", path, path));
     guarded.fixed.iter().for_each(|(path, _)| line.bind("--ro-bind", path, path));
-    for path in &plan.unreadable {
+    // What lies in the real `/tmp` or `/run` is not there behind the wall, unless a root shows it.
+    let is_seen = |path: &&PathBuf| {
+        let hidden = OWN_FOLDERS
+            .iter()
+            .any(|own| path.starts_with(own) && !plan.roots().any(|root| Path::new(own).starts_with(root)));
+        !hidden || plan.roots().any(|root| path.starts_with(root))
+    };
+    for path in plan.unreadable.iter().filter(is_seen) {
         if path.is_dir() {
             line.words(&["--perms", "0000", "--tmpfs"]).paths(&[path]).words(&["--remount-ro"]).paths(&[path]);
         } else {

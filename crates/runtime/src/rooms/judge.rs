@@ -200,9 +200,9 @@ fn weigh(setup: &Setup, state: &State, tool: &dyn Tool, planned: &Planned, hooks
     };
     match opinion.verdict {
         Verdict::Allow if wanted && is_there => asks(tool, wish),
-        Verdict::Allow if wanted => nobody_there(tool),
+        Verdict::Allow if wanted => nobody_there(tool, &planned.plan),
         // Neither a rule nor a model can answer for a person here, whatever else asks.
-        Verdict::Ask if wish == Confirm::Always && !is_there => nobody_there(tool),
+        Verdict::Ask if wish == Confirm::Always && !is_there => nobody_there(tool, &planned.plan),
         Verdict::Ask if wish == Confirm::Always => Opinion { always_ask: true, proposed: vec![], ..opinion },
         _ => opinion,
     }
@@ -236,10 +236,11 @@ fn asks(tool: &dyn Tool, wish: Confirm) -> Opinion {
     Opinion { always_ask: wish == Confirm::Always, ..Opinion::new(Verdict::Ask, "confirm", reason) }
 }
 
-fn nobody_there(tool: &dyn Tool) -> Opinion {
-    let reason = format!(
-        "{} asks a person, and nobody can be asked here: go on with what you know, and say what you assumed",
-        tool.name()
-    );
+fn nobody_there(tool: &dyn Tool, plan: &CallPlan) -> Opinion {
+    let way_on = match plan.tags.iter().any(|tag| tag == "ask") {
+        true => "go on with what you know, and say what you assumed",
+        false => "do it another way, or say what you would have needed",
+    };
+    let reason = format!("{} asks a person about this, and nobody can be asked here: {way_on}", tool.name());
     Opinion::new(Verdict::Deny, "confirm", reason)
 }

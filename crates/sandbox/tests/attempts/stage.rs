@@ -9,6 +9,20 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 use windlass_sandbox::{Choice, Kind, Limits, Network, Settings, Spec, Wall};
 
+/// Makes the attempts in `root`. A wall hides the real `/tmp`: a program that lies there makes them as a copy elsewhere.
+pub fn in_sight(root: &Path) -> ExitCode {
+    let own = std::env::current_exe().unwrap();
+    if !own.starts_with("/tmp") && !root.starts_with("/tmp") {
+        return crate::attempts::all(root);
+    }
+    let folder = tempfile::Builder::new().prefix("walls").tempdir_in("/var/tmp").unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let copy = folder.path().join("attempts");
+    fs::copy(own, &copy).unwrap();
+    let ended = Command::new(copy).arg("in").arg(folder.path()).status().unwrap();
+    if ended.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
 /// What a probe gave: whether it succeeded, and what it said.
 pub struct Tried {
     pub succeeded: bool,
