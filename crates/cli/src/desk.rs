@@ -167,7 +167,7 @@ impl Desk {
                 }
             })
             .http(HttpOptions { clocks: self.settings.clocks, proxy, ..HttpOptions::default() });
-        let builder = match hooks::hooking(config, environment, &self.folder, &env, &self.settings.wall)? {
+        let builder = match hooks::hooking(&self.settings.hooks, environment, &self.folder, &env, &self.settings.wall) {
             Some(hooking) => builder.hooking(hooking),
             None => builder,
         };

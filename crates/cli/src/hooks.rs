@@ -20,15 +20,14 @@ const FILE: &str = "hooks.json";
 /// The folder below the scratch that is temp for hooks.
 const TEMP: &str = "hooks/tmp";
 
-/// The hooks for sessions in `folder`; none: there are none.
+/// `hooks` as sessions in `folder` ask them; none: there are none.
 pub fn hooking(
-    config: &Config,
+    hooks: &Arc<Hooks>,
     environment: &Environment,
     folder: &Path,
     env: &BTreeMap<String, String>,
     wall: &Arc<Wall>,
-) -> Result<Option<Hooking>, Failure> {
-    let hooks = read(config, environment)?;
+) -> Option<Hooking> {
     let (wall, workspace) = (wall.clone(), folder.to_owned());
     let temp = environment.data_dir.join("scratch").join(TEMP);
     let spec = Spec { workspace, temp };
@@ -36,7 +35,7 @@ pub fn hooking(
         wall.enclose(command.into_std(), &spec).map(|walled| Walled::bare(Command::from(walled)))
     });
     let launch = Launch { env: Arc::new(env.clone()), project_dir: folder.to_owned(), wall };
-    Ok((!hooks.is_empty()).then(|| Hooking { hooks: Arc::new(hooks), launch }))
+    (!hooks.is_empty()).then(|| Hooking { hooks: hooks.clone(), launch })
 }
 
 /// All hooks, those of the machine's owner last.

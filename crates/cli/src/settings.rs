@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use windlass::llm::{Clocks, Prices};
+use windlass_hooks::Hooks;
 use windlass_kernel::{Cap, Caps, Effort, Fallback, FallbackBack, Parameters, PermissionMode, Profile, ToolChoice};
 use windlass_policy::Policy;
 use windlass_prompt::Locale;
@@ -48,6 +49,7 @@ pub struct Settings {
     /// Built-in tools that run in a component.
     pub boxed: Vec<&'static str>,
     pub policy: Policy,
+    pub hooks: Arc<Hooks>,
     pub prices: BTreeMap<String, Prices>,
     pub shelf: Shelf,
     pub store_path: PathBuf,
@@ -77,8 +79,6 @@ impl Settings {
         let git = GitCheck { trusted: project.git.clone(), home: home.clone() };
         let own = OwnCheck { folder: environment.config_dir.clone(), data: environment.data_dir.clone(), home };
         let policy = rules::policy(&config, environment)?.with_check(Arc::new(git)).with_check(Arc::new(own));
-        // What is wrong with them is told by every command, not only when a session begins.
-        hooks::read(&config, environment)?;
         let store_path = environment.resolve(config.text("store.path").unwrap_or_default());
         let truth = |path: &str| config.get(path).and_then(|entry| entry.value.as_truth()).unwrap_or_default();
         let said = |path: &str| config.get(path).is_some_and(|entry| entry.source.starts_with("--"));
@@ -94,6 +94,7 @@ impl Settings {
             tools: tools(&config),
             boxed: extensions::boxed(&config)?,
             policy,
+            hooks: Arc::new(hooks::read(&config, environment)?),
             prices: prices(&config)?,
             shelf: flags.store.unwrap_or_default(),
             wall: sandbox::wall(&config, environment, &store_path, folder)?,
