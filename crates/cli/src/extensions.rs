@@ -139,7 +139,16 @@ mod with_wasm {
     }
 
     /// `windlass tool new`: the files of a tool that builds and runs as it is.
+    fn check_name(name: &str) -> Result<(), Failure> {
+        let is_web = windlass_web::TOOL_NAMES.contains(&name);
+        match is_web || builtin_names().iter().any(|known| known == name) {
+            true => Err(Failure::usage(format!("{name} is the name of a built-in tool; give this one another"))),
+            false => Ok(()),
+        }
+    }
+
     pub fn scaffold(name: &str, below: &Path) -> Ended {
+        check_name(name)?;
         let files = template(name).map_err(Failure::usage)?;
         let folder = below.join(name);
         let failed = |error: io::Error| Failure::new(Code::Failed, format!("{}: {error}", folder.display()));
@@ -173,9 +182,7 @@ mod with_wasm {
         let component = wish.component.as_deref().map(resolve);
         let parcel = Parcel::open(&resolve(&wish.folder), component.as_deref()).map_err(Failure::usage)?;
         let name = &parcel.manifest.name;
-        if builtin_names().contains(name) {
-            return Err(Failure::usage(format!("{name} is the name of a built-in tool; give this one another")));
-        }
+        check_name(name)?;
         let extensions = match wish.in_project {
             true => project_folder(&desk.folder),
             false => own_folder(&desk.environment),
